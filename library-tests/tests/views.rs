@@ -91,6 +91,27 @@ fn apply<'a>(view: View<'a, f32, 3>, plain: Plain, steps: &[Step]) -> (View<'a, 
     })
 }
 
+/// Whether there are strides by which the elements of a view, in row-major order, have these extents.
+fn has_strides(view: &View<'_, f32, 3>, shape: &[usize]) -> bool {
+    // The place of each element, by the digits of its number in some extents.
+    let digits = |mut number: usize, shape: &[usize]| {
+        let mut out = vec![0; shape.len()];
+        for (digit, extent) in out.iter_mut().zip(shape).rev() {
+            (*digit, number) = (number % extent, number / extent);
+        }
+        out
+    };
+    let place = |number: usize, shape: &[usize], strides: &[usize]| -> usize {
+        digits(number, shape).iter().zip(strides).map(|(digit, stride)| digit * stride).sum()
+    };
+    let places: Vec<usize> = (0..view.len()).map(|i| place(i, &view.shape(), &view.strides())).collect();
+    // A stride is the distance from the first element to the next one along an axis.
+    let strides: Vec<usize> = (0..shape.len())
+        .map(|axis| places.get(shape[axis + 1..].iter().product::<usize>()).copied().unwrap_or(0))
+        .collect();
+    places.iter().enumerate().all(|(i, at)| place(i, shape, &strides) == *at)
+}
+
 fn numbered(shape: [usize; 3]) -> (Tensor<f32, 3>, Plain) {
     let number = |at: &[usize]| (at[0] * 100 + at[1] * 10 + at[2]) as f32;
     let tensor = Device::best().unwrap().from_fn(shape, |at| number(&at)).unwrap();
@@ -118,10 +139,40 @@ proptest! {
             prop_assert_eq!(row.to_vec().unwrap(), plain.index(axis, i).data);
         }
         let flat = view.reshape([plain.data.len()]);
-        prop_assert_eq!(flat.is_ok(), view.is_contiguous());
+        prop_assert_eq!(flat.is_ok(), has_strides(&view, &[plain.data.len()]));
         if let Ok(flat) = flat {
+            prop_assert_eq!(flat.is_contiguous(), view.is_contiguous());
             prop_assert_eq!(flat.to_vec().unwrap(), plain.data);
         }
+    }
+
+    #[test]
+    fn axes_are_divided_and_joined_where_strides_allow_it(
+        shape in [1..7usize, 1..7usize, 1..7usize],
+        steps in proptest::collection::vec(step(), 0..4),
+        (first, second) in (0..64usize, 0..64usize),
+    ) {
+        let (mut tensor, plain) = numbered(shape);
+        let (view, plain) = apply(tensor.view(), plain, &steps);
+        let divisor = |n: usize, which: usize| {
+            let all: Vec<usize> = (1..=n.max(1)).filter(|d| n.is_multiple_of(*d)).collect();
+            all[which % all.len()]
+        };
+        let a = divisor(view.len(), first);
+        let b = divisor(view.len() / a, second);
+        let other = [a, b, view.len() / a / b];
+        let reshaped = view.reshape(other);
+        prop_assert_eq!(reshaped.is_ok(), has_strides(&view, &other), "{:?} as {:?}", &view, other);
+        if let Ok(reshaped) = reshaped {
+            prop_assert_eq!(reshaped.to_vec().unwrap(), plain.data);
+        }
+        // The same for writing.
+        let columns = tensor.shape()[1];
+        let mut part = tensor.slice_mut::<1>(columns / 2..columns).unwrap();
+        let heads = [part.shape()[0], 1, part.shape()[1], part.shape()[2]];
+        let values: Vec<f32> = (0..part.len()).map(|i| -1.0 - i as f32).collect();
+        part.reshape_mut(heads).unwrap().write(&values).unwrap();
+        prop_assert_eq!(part.to_vec().unwrap(), values);
     }
 
     #[test]
@@ -184,9 +235,29 @@ fn views_that_do_not_exist_are_errors() {
     refused(x.permute([1, 1]), "permute: [1, 1] does not name each of the axes 0 to 1 once");
     refused(x.permute([0, 2]), "permute: [0, 2] does not name");
     refused(x.reshape([5, 5]), "reshape: [5, 5] does not have the 24 elements of [4, 6]");
-    refused(turned.reshape([24]), "reshape: the elements are not contiguous");
+    refused(turned.reshape([24]), "reshape: [24] joins axes whose elements are not equally far apart");
+    refused(x.slice::<1>(0..4).unwrap().reshape([2, 8]), "reshape: [2, 8] joins axes");
     refused(x.broadcast([4, 12]), "broadcast: axis 1 has extent 6, not 1 or 12");
     assert_eq!(x.reshape([2, 2, 6]).unwrap().shape(), [2, 2, 6]);
+}
+
+/// The heads of the keys in a product that has queries, keys and values beside each other, for any number of rows.
+#[test]
+fn slices_are_divided_into_heads() {
+    for rows in [1, 2, 5] {
+        let (heads, dim) = (3, 4);
+        let qkv = Device::best().unwrap().from_fn([rows, 3 * heads * dim], |[r, c]| (r * 100 + c) as f32).unwrap();
+        let keys = qkv.slice::<1>(heads * dim..2 * heads * dim).unwrap();
+        let by_head = keys.reshape([rows, heads, dim]).unwrap();
+        assert_eq!(by_head.strides()[1..], [4, 1]);
+        assert!(rows == 1 || by_head.strides()[0] == 36);
+        assert_eq!(by_head.to_vec().unwrap(), keys.to_vec().unwrap());
+        // An axis that is repeated stays one.
+        let all = by_head.unsqueeze::<0>().unwrap().broadcast([7, rows, heads, dim]).unwrap();
+        let all = all.reshape([7, rows, heads * dim]).unwrap();
+        assert_eq!((all.strides()[0], all.strides()[2]), (0, 1));
+        assert_eq!(all.index::<0>(6).unwrap().to_vec().unwrap(), keys.to_vec().unwrap());
+    }
 }
 
 #[test]
@@ -201,6 +272,8 @@ fn packed_types_keep_their_pairs() {
     assert_eq!(part.to_vec().unwrap(), expected);
     assert_eq!(x.index::<0>(2).unwrap().to_vec().unwrap(), values[12..18]);
     assert_eq!(x.reshape([2, 2, 6]).unwrap().to_vec().unwrap(), values);
+    assert_eq!(part.reshape([2, 2, 2]).unwrap().to_vec().unwrap(), expected);
+    refused(part.reshape([2, 4, 1]), "reshape: elements of type `u4` are packed in pairs");
     refused(x.slice::<1>(1..3), "slice: elements of type `u4` are packed in pairs");
     refused(x.slice::<1>(0..3), "slice: elements of type `u4` are packed in pairs");
     refused(x.transpose::<0, 1>(), "permute: elements of type `u4` are packed in pairs");

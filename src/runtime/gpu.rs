@@ -21,7 +21,7 @@ use titan_nv::tma::{TensorMap, Unfit};
 const PRINT_ROOM: u32 = 1 << 20;
 
 /// The variants of a kernel that a device of a compute capability, times ten, runs, in the order in which launches try them: those for
-/// the best target first. The last one assumes nothing. Kernels in text form are compiled now.
+/// the best target first. The last one assumes nothing. Kernels in text form, which only tests have, are compiled now.
 pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Variant>> {
     let refuse =
         |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
@@ -48,9 +48,15 @@ pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Res
             targets: others.join(", "),
         });
     }
+    compiled(loaded, &targets).map_err(refuse)
+}
+
+/// The code of a kernel that has none, for the best of these targets for which it can be compiled.
+#[cfg(feature = "_compiler")]
+fn compiled(loaded: &Loaded, targets: &[&'static Machine]) -> std::result::Result<Vec<Variant>, String> {
     let (mut made, mut refused) = (Vec::new(), "there is no code for it".to_owned());
     for machine in targets {
-        match titan_core::driver::compile(&loaded.kernel, machine, Some((&loaded.kernel.sig.name, 1))) {
+        match titan_core::driver::compile(&loaded.kernel, *machine, Some((&loaded.kernel.sig.name, 1))) {
             Ok(variants) => made.extend(variants),
             Err(error) => refused = error.to_string(),
         }
@@ -58,7 +64,13 @@ pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Res
             return Ok(made);
         }
     }
-    Err(refuse(refused))
+    Err(refused)
+}
+
+/// Programs do not contain the compiler: all their kernels are compiled by the macro.
+#[cfg(not(feature = "_compiler"))]
+fn compiled(_: &Loaded, _: &[&'static Machine]) -> std::result::Result<Vec<Variant>, String> {
+    Err("there is no code for it".to_owned())
 }
 
 /// The properties of a launch on which assumptions of variants depend.

@@ -190,18 +190,53 @@ impl<const R: usize> Layout<R> {
         .packed("unsqueeze")
     }
 
-    /// Other extents for the same elements in row-major order.
+    /// Other extents for the same elements in row-major order: axes are divided, and adjacent ones joined if their elements are equally far
+    /// apart.
     pub(crate) fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<Layout<Q>> {
         if element_count(&shape) != Some(self.len()) {
             let problem = format!("{shape:?} does not have the {} elements of {:?}", self.len(), self.shape);
             return refuse("reshape", problem, "choose extents whose product is the number of elements");
         }
-        if !self.is_contiguous() {
-            let problem =
-                format!("the elements are not contiguous (extents {:?}, strides {:?})", self.shape, self.strides);
-            return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
+        if self.len() == 0 {
+            return Layout::unpacked_row_major(self.elem, shape)?.packed("reshape");
         }
-        Layout { offset: self.offset, ..Layout::unpacked_row_major(self.elem, shape)? }.packed("reshape")
+        let Some(strides) = self.strides_of(shape) else {
+            let problem = format!(
+                "{shape:?} joins axes whose elements are not equally far apart (extents {:?}, strides {:?})",
+                self.shape, self.strides
+            );
+            return refuse("reshape", problem, "reshape a `.copy()`, or reshape before the other view is made");
+        };
+        Layout { elem: self.elem, offset: self.offset, shape, strides }.packed("reshape")
+    }
+
+    /// The strides of other extents with the same number of elements, which is not 0; `None` if there are none.
+    fn strides_of<const Q: usize>(&self, shape: [usize; Q]) -> Option<[usize; Q]> {
+        // Runs of elements that are equally far apart, as number and distance, from the last axis on.
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (extent, stride) in self.shape.into_iter().zip(self.strides).rev().filter(|(extent, _)| *extent != 1) {
+            match runs.last_mut() {
+                Some((n, step)) if n.checked_mul(*step) == Some(stride) => *n *= extent,
+                Some(_) | None => runs.push((extent, stride)),
+            }
+        }
+        // Each run is divided between some of the new axes, also from the last on.
+        let (mut strides, mut axis, mut next) = ([1; Q], Q, 1);
+        for (n, step) in runs {
+            let mut done = 1;
+            while done < n {
+                axis = axis.checked_sub(1)?;
+                strides[axis] = done * step;
+                done *= shape[axis];
+            }
+            if done != n {
+                return None;
+            }
+            next = n * step;
+        }
+        // All that is left has extent 1.
+        strides[..axis].fill(next);
+        Some(strides)
     }
 
     /// Axes of extent 1 repeated to these extents.

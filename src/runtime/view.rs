@@ -114,10 +114,12 @@ macro_rules! shared_views {
             Ok((View::new(self.with_layout(head)), View::new(self.with_layout(tail))))
         }
 
-        /// The tensor with other extents, for the same elements in row-major order.
+        /// The tensor with other extents, for the same elements in row-major order. Any axis can be divided, such as the columns of a matrix
+        /// into heads. Adjacent axes can be joined if their elements are equally far apart, as those of a row-major tensor and of its slices
+        /// along axis 0.
         ///
         /// # Errors
-        /// If the number of elements differs, or they are not contiguous: then `.copy()` first.
+        /// If the number of elements differs, or the axes cannot be joined: then `.copy()` first; for a 4-bit type, if it cuts a byte.
         pub fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<View<$lt, T, Q>> {
             Ok(View::new(self.with_layout(self.layout().reshape(shape)?)))
         }

@@ -30,11 +30,13 @@ pub(crate) struct Bound {
     pub(crate) ulps: f64,
     /// An additional absolute error.
     pub(crate) absolute: f64,
+    /// Whether a zero may have either sign.
+    pub(crate) any_zero: bool,
 }
 
 impl Bound {
     /// The exact value, rounded once to the type.
-    pub(crate) const EXACT: Bound = Bound { ulps: 0.0, absolute: 0.0 };
+    pub(crate) const EXACT: Bound = Bound { ulps: 0.0, absolute: 0.0, any_zero: false };
 }
 
 /// The bound of a function, and of the reference that it is compared with.
@@ -60,17 +62,17 @@ pub(crate) fn function(op: UnOp, elem: Elem, x: f64) -> Bound {
         UnOp::Exp if x < -86.0 && elem == Elem::Bf16 => 2f64.powi(-125),
         _ => 0.0,
     };
-    Bound { ulps, absolute }
+    Bound { ulps, absolute, any_zero: false }
 }
 
 /// The bound of a sum of `n` terms whose magnitudes add up to `magnitude`, in any order, accumulated in `f32` or `f64`.
 pub(crate) fn sum(elem: Elem, n: usize, magnitude: f64) -> Bound {
     let unit = if elem == Elem::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };
-    Bound { ulps: 0.0, absolute: n as f64 * unit * magnitude * 1.01 }
+    Bound { ulps: 0.0, absolute: n as f64 * unit * magnitude * 1.01, any_zero: false }
 }
 
 /// The error bound of a product of `n` factors, in any order.
 pub(crate) fn product(elem: Elem, n: usize, value: f64) -> Bound {
     let (unit, tiny) = if elem == Elem::F64 { (2f64.powi(-53), 0.0) } else { (2f64.powi(-24), 2f64.powi(-126)) };
-    Bound { ulps: 0.0, absolute: n as f64 * (unit * value.abs() * 1.01 + tiny) }
+    Bound { ulps: 0.0, absolute: n as f64 * (unit * value.abs() * 1.01 + tiny), any_zero: false }
 }

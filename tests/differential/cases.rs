@@ -23,6 +23,8 @@ pub(crate) enum Values {
     Any,
     /// Numbers near 1 and 0, none of them special.
     Tame,
+    /// Mostly zeros of either sign, and few other numbers.
+    Zeros,
 }
 
 /// What makes the results out of the tiles.
@@ -116,6 +118,11 @@ pub(crate) fn number(rng: &mut Rng, elem: Elem, values: Values) -> Num {
             }
             _ => small.clamp(low, high),
         });
+    }
+    if values == Values::Zeros {
+        let zero = if rng.below(8) == 0 { 0.0 } else { -0.0 };
+        let other = rng.of(&[1.0, -1.0, 2f64.powi(-149), -2f64.powi(-149), -0.5]);
+        return Num::Float(round(elem, if rng.below(16) == 0 { other } else { zero }));
     }
     let fraction = (rng.word() >> 11) as f64 / 2f64.powi(53) * 2.0 - 1.0;
     let kind = if values == Values::Tame { 9 } else { rng.below(10) };

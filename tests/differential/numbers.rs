@@ -160,7 +160,7 @@ pub(crate) fn range(elem: Elem) -> (i128, i128) {
 }
 
 /// How far a float is from the exact value beyond its one rounding, in last places of what it is computed in; infinite if it
-/// is something else altogether.
+/// is something else altogether, such as the zero of the other sign.
 pub(crate) fn excess(elem: Elem, found: f64, exact: f64, bound: Bound) -> f64 {
     if exact.is_nan() || found.is_nan() {
         return if exact.is_nan() && found.is_nan() { 0.0 } else { f64::INFINITY };
@@ -168,7 +168,8 @@ pub(crate) fn excess(elem: Elem, found: f64, exact: f64, bound: Bound) -> f64 {
     let wide = if elem == Elem::F64 { Elem::F64 } else { Elem::F32 };
     let rounded = round(elem, exact);
     if found == rounded {
-        return 0.0;
+        let is_same = bound.any_zero || found.is_sign_negative() == rounded.is_sign_negative();
+        return if found != 0.0 || is_same { 0.0 } else { f64::INFINITY };
     }
     let unit = ulp(wide, exact);
     let slack = bound.ulps * unit + bound.absolute;

@@ -259,13 +259,13 @@ struct Tally {
     refused: BTreeMap<String, u64>,
 }
 
-fn run(case: &Case, seed: u64, aligned: bool, tally: &mut Tally) -> Result<(), String> {
+fn run(case: &Case, (seed, values): (u64, Values), aligned: bool, tally: &mut Tally) -> Result<(), String> {
     let Ok((kernel, outs)) = case.kernel() else { return Ok(()) };
     let verified = verify(kernel).map_err(|errors| format!("{errors:?}"))?;
     let mut rng = Rng::new(seed);
     let mut tensors: Tensors = Vec::new();
     for (elem, shape) in &case.inputs {
-        tensors.push(Some(tensor(&mut rng, *elem, shape.len(), aligned, case.values)));
+        tensors.push(Some(tensor(&mut rng, *elem, shape.len(), aligned, values)));
     }
     for (elem, shape) in &outs {
         tensors.push(Some(tensor(&mut rng, *elem, shape.len(), aligned, Values::Tame)));
@@ -326,16 +326,42 @@ fn operations_are_within_their_bounds() {
             cases.iter().flatten().enumerate().filter(|(_, case)| test_depth::is_full() || case.kernel().is_ok());
         for (i, case) in test_depth::covering(legal, traits) {
             let seed = round * 100_000 + i as u64;
-            if let Err(what) = run(case, seed, i % 2 == 0, &mut tally) {
+            if let Err(what) = run(case, (seed, case.values), i % 2 == 0, &mut tally) {
                 wrong.push(format!("{} (seed {seed}): {what}", case.name));
             }
         }
     }
+    report(&tally, &wrong);
+    assert!(tally.runs >= test_depth::cases(500, 200) * rounds, "only {} kernels were run", tally.runs);
+}
+
+/// The signs of zeros, which other tests rarely meet.
+#[test]
+fn zeros_have_the_same_sign_everywhere() {
+    let mut tally = Tally::default();
+    let mut wrong: Vec<String> = Vec::new();
+    for round in 0..setting("TITAN_DIFFERENTIAL_ROUNDS", 1) {
+        let mut rng = Rng::new(round + 77);
+        let cases = [elementwise(&mut rng), reductions(&mut rng), products(&mut rng)];
+        let with_floats = |case: &&Case| case.inputs.iter().any(|(elem, _)| is_float(*elem));
+        let legal = cases.iter().flatten().filter(with_floats).enumerate();
+        let legal = legal.filter(|(_, case)| test_depth::is_full() || case.kernel().is_ok());
+        for (i, case) in test_depth::covering(legal, traits) {
+            let seed = round * 100_000 + i as u64;
+            if let Err(what) = run(case, (seed, Values::Zeros), i % 2 == 0, &mut tally) {
+                wrong.push(format!("{} (seed {seed}): {what}", case.name));
+            }
+        }
+    }
+    report(&tally, &wrong);
+    assert!(tally.runs >= test_depth::cases(250, 100), "only {} kernels were run", tally.runs);
+}
+
+fn report(tally: &Tally, wrong: &[String]) {
     let inexact: Vec<_> = tally.errors.iter().filter(|(_, e)| e.iter().any(|x| *x > 0.0)).collect();
     say("greatest errors beyond one rounding, in last places: executor, emulator, GPU");
     inexact.iter().for_each(|(name, [cpu, emu, gpu])| say(&format!("  {name:<24}{cpu:>8.3}{emu:>8.3}{gpu:>8.3}")));
     tally.refused.iter().for_each(|(reason, n)| say(&format!("  refused {n} times: {reason}")));
     say(&format!("{} kernels of one operation, {} operations and types", tally.runs, tally.errors.len()));
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), tally.runs, wrong.join("\n"));
-    assert!(tally.runs >= test_depth::cases(500, 200) * rounds, "only {} kernels were run", tally.runs);
 }

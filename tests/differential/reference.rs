@@ -199,7 +199,9 @@ pub(crate) fn reduce(op: ReduceOp, elem: Elem, line: &[Num]) -> Want {
     match op {
         ReduceOp::Sum => {
             let magnitude: f64 = all.iter().map(|x| x.abs()).sum();
-            Want { value: Num::Float(all.iter().sum()), bound: bounds::sum(elem, all.len(), magnitude) }
+            // −0 is the neutral element.
+            let sum = all.iter().fold(-0.0, |sum, x| sum + x);
+            Want { value: Num::Float(sum), bound: bounds::sum(elem, all.len(), magnitude) }
         }
         ReduceOp::Prod => {
             let value: f64 = all.iter().product();
@@ -218,5 +220,9 @@ pub(crate) fn dot(elem: Elem, a: &[Num], b: &[Num], c: Num) -> Want {
     }
     let products = a.iter().zip(b).map(|(x, y)| x.float() * y.float());
     let magnitude: f64 = products.clone().map(f64::abs).sum::<f64>() + c.float().abs();
-    Want { value: Num::Float(products.sum::<f64>() + c.float()), bound: bounds::sum(elem, 2 * a.len() + 1, magnitude) }
+    // A sum of terms that are all −0 may be 0, and products may be rounded to zeros before they are added.
+    let negative = products.clone().chain([c.float()]).all(|x| x == 0.0 && x.is_sign_negative());
+    let value = products.fold(c.float(), |sum, x| sum + x);
+    let any_zero = negative || value != 0.0;
+    Want { value: Num::Float(value), bound: Bound { any_zero, ..bounds::sum(elem, 2 * a.len() + 1, magnitude) } }
 }

@@ -2,7 +2,7 @@
 //!
 //! A text that cannot be parsed is not verified. For a kernel, the verifier reports the first group of rules that is violated; see
 //! `titan_core::verify`. Barrier programs, as `titan emit --stage barriers` prints them, have separate rules. If the verifier accepts
-//! a kernel, its grid is checked too.
+//! a kernel, it is also checked that its programs write all of its outputs.
 
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, none, read};
@@ -69,6 +69,10 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
             Ok(kernel) => {
                 let short = cover::short(&kernel, kernel.partition());
                 let mut errors: Vec<_> = short.iter().map(|s| s.diagnostic(&kernel.sig)).collect();
+                // A grid with too few programs may be the reason for elements that are not written.
+                if short.is_none() {
+                    errors.extend(cover::unwritten(&kernel, kernel.partition()));
+                }
                 errors.extend(targets.iter().filter_map(|target| refusal(&kernel, target)));
                 errors
             }

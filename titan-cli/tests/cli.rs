@@ -44,6 +44,15 @@ fn check_shows_what_the_verifier_finds_in_its_line() {
 }
 
 #[test]
+fn check_shows_elements_that_no_program_writes() {
+    let text = stdout(&["check", "gaps.tir"], 1);
+    let title = "error[T0411]: with N = 65 no program writes `c` at index 64 along axis 0";
+    for part in [title, "--> gaps.tir:7:5", "gaps.tir: 1 error\n"] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
 fn check_says_the_same_to_programs() {
     let clean: Value = serde_json::from_str(&stdout(&["check", "--json", "gemm.tir"], 0)).expect("JSON");
     assert_eq!(

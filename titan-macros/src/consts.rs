@@ -125,6 +125,8 @@ pub(crate) fn eval(e: &Expr, env: &dyn ConstEnv) -> Result<ConstValue, NotConst>
         ExprKind::Int(v, _, _) => {
             i64::try_from(*v).map(ConstValue::Int).map_err(|_| NotConst::Error(format!("{v} is out of range")))
         }
+        // A literal out of range is an error where it is compiled.
+        ExprKind::Float(v, ..) if !v.is_finite() => Err(NotConst::Runtime),
         ExprKind::Float(v, ..) => Ok(ConstValue::Float(env.round(*v))),
         ExprKind::Bool(v, _) => Ok(ConstValue::Bool(*v)),
         ExprKind::Path(path, res) => {

@@ -308,7 +308,8 @@ fn no_mistake_is_reported_twice() {
         let (ours, rustcs) = (text.matches("error: [T").count(), text.matches("error[E").count());
         assert!(ours == 0 || rustcs == 0, "ui/{case}.stderr: rustc repeats what TITAN reports");
         assert!(
-            ours <= 1 && rustcs <= 1 || case == "instances/listed_twice",
+            // Each of these has two mistakes.
+            ours <= 1 && rustcs <= 1 || ["instances/listed_twice", "pipelines/left_by_both_roles"].contains(&&*case),
             "ui/{case}.stderr has more than one error"
         );
     }

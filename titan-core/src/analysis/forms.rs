@@ -57,7 +57,8 @@ pub struct Group {
     pub with: Vec<Term>,
     /// The extent of the aligned blocks of bases that the parts permute; 1 for others, and where it is not known.
     pub block: i64,
-    kind: OpKind,
+    /// The operation that computes the parts.
+    pub(super) kind: OpKind,
     args: Vec<Value>,
     /// The first operation of the group.
     pub op: OpId,
@@ -261,8 +262,7 @@ impl Forms {
     fn parts(&mut self, kernel: &Kernel, id: OpId, op: &Op) {
         let (group, ranges) = match (&op.kind, op.args.as_slice()) {
             (OpKind::Unflatten | OpKind::UnflattenGrouped(_), [base, extents @ ..]) => {
-                let needed = extents.iter().enumerate();
-                let needed = needed.map(|(i, e)| i == 0 || self.of(*e).as_constant() != Some(1)).collect();
+                let needed: Vec<bool> = extents.iter().enumerate().map(|(i, e)| i == 0 || !self.is_one(*e)).collect();
                 let of_box = self.box_ranges(*base, extents).or_else(|| self.grid_ranges(kernel, *base, extents));
                 let ranges = of_box.unwrap_or_else(|| self.digit_ranges(*base, extents));
                 (self.group(*base, extents, needed, id, op), ranges)
@@ -275,12 +275,19 @@ impl Forms {
             _ => (None, Vec::new()),
         };
         for (i, (result, range)) in op.results.iter().zip(ranges).enumerate() {
+            // Of an extent of 1, the remainder is 0.
+            let is_zero = i > 0 && is_box(&op.kind) && op.args.get(i + 1).is_some_and(|e| self.is_one(*e));
             let form = match &group {
+                _ if is_zero => Affine::constant(0),
                 Some(g) => self.part(g, i, range),
                 None => Affine::range(range),
             };
             self.set(kernel, *result, vec![form]);
         }
+    }
+
+    fn is_one(&self, value: Value) -> bool {
+        self.of(value).as_constant() == Some(1)
     }
 
     fn part(&mut self, group: &Group, i: usize, range: Range) -> Affine {
@@ -310,7 +317,7 @@ impl Forms {
     fn box_ranges(&self, base: Value, extents: &[Value]) -> Option<Vec<Range>> {
         let (_, factors) = self.ends.iter().find(|(index, _)| *index == base)?;
         let mut numbers = Vec::new();
-        for extent in extents.iter().filter(|e| self.of(**e).as_constant() != Some(1)) {
+        for extent in extents.iter().filter(|e| !self.is_one(**e)) {
             numbers.push(self.numbers.of(*extent)?);
         }
         numbers.sort_unstable();

@@ -9,13 +9,16 @@ use crate::launch::report::{Site, SiteKind};
 
 /// The maximum nesting depth of an expression, which is that of the text form.
 const MAX_DEPTH: usize = crate::text::MAX_DEPTH;
+/// The maximum memory of an item of a list for each byte that it takes at least. The list of variants is allocated while their lists are read,
+/// and takes four bytes for each of its own.
+const PER_BYTE: usize = 80;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
     check(bytes)?;
     let mut reader = Reader { bytes, at: HEADER };
     let kernel = reader.text("the kernel's name")?;
     let (mut packed, mut forms) = (Vec::new(), Forms::new());
-    let variants = reader.list("the variants", |r| {
+    let variants = reader.list::<46, _>("the variants", |r| {
         let mut inner = r.inside("a variant")?;
         let mut variant = inner.variant()?;
         let is_packed = inner.packed()?;
@@ -28,7 +31,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
     if variants.iter().zip(packed).any(|(v, packed)| packed != (packs && pack::is_text(&v.payload))) {
         return Err(malformed("code that is packed and should not be, or the reverse", reader.at));
     }
-    let refused = reader.list("the refusals", |r| Ok((r.text("a target")?, r.text("a reason")?)))?;
+    let refused = reader.list::<8, _>("the refusals", |r| Ok((r.text("a target")?, r.text("a reason")?)))?;
     reader.end()?;
     Ok(Artifact { kernel, variants, refused })
 }
@@ -131,14 +134,23 @@ impl<'a> Reader<'a> {
         text.map(str::to_owned).map_err(|_| malformed("a text that is not UTF-8", at))
     }
 
-    /// A list. Every item takes at least one byte, so that a count above the number of remaining bytes fails before memory is allocated.
-    fn list<T>(&mut self, what: &'static str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+    /// A list whose items take at least `LEAST` bytes each, so that a count for which there are too few bytes fails before memory is allocated.
+    fn list<const LEAST: usize, T>(
+        &mut self,
+        what: &'static str,
+        mut item: impl FnMut(&mut Self) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        const { assert!(size_of::<T>() <= LEAST * PER_BYTE, "the memory of a list is bounded by its bytes") };
         let at = self.at;
         let n = self.index(what)?;
-        if n > self.bytes.len() - self.at {
+        if n > (self.bytes.len() - self.at) / LEAST {
             return Err(ArtifactError::Truncated { what, at });
         }
-        (0..n).map(|_| item(self)).collect()
+        let mut items = Vec::with_capacity(n);
+        for _ in 0..n {
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     /// All parts of a variant except for its code.
@@ -146,15 +158,15 @@ impl<'a> Reader<'a> {
         let at = self.at;
         let variant = Variant {
             target: self.text("the target")?,
-            config: self.list("the configuration", |r| Ok((r.text("a name")?, r.text("a value")?)))?,
-            assumptions: self.list("the assumptions", Reader::assumption)?,
+            config: self.list::<8, _>("the configuration", |r| Ok((r.text("a name")?, r.text("a value")?)))?,
+            assumptions: self.list::<1, _>("the assumptions", Reader::assumption)?,
             shared_bytes: self.u32("the size of shared memory")?,
             threads: self.u32("the number of threads")?,
             cluster: self.u32("the programs of a cluster")?,
             grid: self.grid()?,
-            notes: self.list("the notes", |r| r.text("a note"))?,
-            conflicts: self.list("the bank conflicts", Reader::conflict)?,
-            sites: self.list("the sites", Reader::site)?,
+            notes: self.list::<4, _>("the notes", |r| r.text("a note"))?,
+            conflicts: self.list::<12, _>("the bank conflicts", Reader::conflict)?,
+            sites: self.list::<13, _>("the sites", Reader::site)?,
             payload: Vec::new(),
         };
         let tables = variant.maps().any(|map| matches!(map.part, PartMap::Ending { .. }));
@@ -207,7 +219,7 @@ impl<'a> Reader<'a> {
         let at = self.at;
         let kind = match self.tag(what)? {
             0 => SiteKind::Trap(self.text("a message")?),
-            1 => SiteKind::Print(self.text("a format")?, self.list("types", Reader::ty)?),
+            1 => SiteKind::Print(self.text("a format")?, self.list::<2, _>("types", Reader::ty)?),
             _ => return Err(malformed("a site of an unknown kind", at)),
         };
         Ok(Site { loc, kind })
@@ -221,7 +233,7 @@ impl<'a> Reader<'a> {
         match tile {
             0 => Ok(Ty::Scalar(elem)),
             1 => {
-                let dims = self.list("extents", |r| r.u32("an extent").map(u32::cast_signed))?;
+                let dims = self.list::<4, _>("extents", |r| r.u32("an extent").map(u32::cast_signed))?;
                 let shape = TileShape::new(&dims).filter(|s| s.problem().is_none()).ok_or_else(wrong)?;
                 Ok(Ty::Tile(elem, shape))
             }
@@ -259,7 +271,7 @@ impl<'a> Reader<'a> {
         let (Some(elem), Some(swizzle)) = (elem, swizzle) else {
             return Err(malformed("a tensor map of an element or a swizzle that there is not", at));
         };
-        let extents = self.list("the extents of a box", |r| r.u32("an extent"))?;
+        let extents = self.list::<4, _>("the extents of a box", |r| r.u32("an extent"))?;
         let at = self.at;
         let axis = |axis: u8| usize::from(axis);
         let part = match self.tag(what)? {
@@ -267,7 +279,7 @@ impl<'a> Reader<'a> {
             1 => PartMap::Along(self.tag(what)?),
             2 => PartMap::Ending {
                 table: self.u32(what)?,
-                axes: self.list("the axes of parts", |r| r.tag("an axis"))?,
+                axes: self.list::<1, _>("the axes of parts", |r| r.tag("an axis"))?,
                 entries: match self.tag(what)? {
                     0 => None,
                     1 => Some(self.u32(what)?),

@@ -37,8 +37,8 @@
 //!
 //! # Security
 //!
-//! [`Artifact::decode`] never panics, reads nothing outside of its argument, and allocates at most 256 MiB plus two hundred times the size
-//! of the input, for all inputs. The checksum detects accidents, not attacks: an artifact is as trustworthy as the program that embeds it.
+//! [`Artifact::decode`] never panics, reads nothing outside of its argument, and never has more than 1 MiB plus one hundred times the size of
+//! the input allocated, for all inputs. The checksum detects accidents, not attacks: an artifact is as trustworthy as the program that embeds it.
 //! A payload is code. Programs that load artifacts from elsewhere must trust their source; a payload is checked only by its own reader (the
 //! text form is parsed and verified again).
 
@@ -58,7 +58,7 @@ use crate::launch::report::Site;
 use std::fmt;
 
 /// The version that this crate writes, and the only one that it reads.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 
 /// The artifact of one kernel instance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -67,8 +67,8 @@
 //! 30. Copies, writes, views and stores fit the stage, and the expected bytes are those of the stage. T0613
 //! 31. One role fills a ring and at least one reads it; a ring is copied to and read, or written and stored. T0608
 //! 32. A tile is used by the role that computes it, unless it is a function of scalars. T0615
-//! 33. An output that one role stores, scatters to or updates atomically is accessed by other roles only by the same kind of scatter
-//!     or atomic update, or for other tiles of its loop, whose parts of the output are disjoint. T0616
+//! 33. An output that one role stores, scatters to or updates atomically is accessed by other roles only by scatters as well, by the same
+//!     atomic update, or for other tiles of its loop, whose parts of the output are disjoint. T0616
 //! 35. A role ends in `finalize`, which occurs nowhere else. T0619
 //! 62. The rings and the regions fit in the shared memory of a program. T0620
 //! 77. A role with several instances is one loop over the tiles of an output, of which each instance takes some, and so are the roles with

@@ -183,7 +183,7 @@ impl Checker<'_> {
             Const::Int(e, v) if e.is_int() || e == Elem::Bool => {
                 (wrap(e, v) != v).then(|| format!("`{e}` does not hold {v}"))
             }
-            Const::Float(e, _) if e.is_float() => None,
+            Const::Float(e, v) if e.is_float() => (!e.holds(v)).then(|| format!("`{e}` does not hold {v:?}")),
             Const::Int(e, _) => Some(format!("an integer is not a constant of `{e}`")),
             Const::Float(e, _) => Some(format!("a float is not a constant of `{e}`")),
         };

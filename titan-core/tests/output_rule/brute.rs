@@ -213,11 +213,11 @@ fn launch(case: &Case) -> Option<Vec<([i64; 2], [Span; 2])>> {
     Some(all)
 }
 
-/// Whether some program stores to an index along an axis, in a launch that does not trap.
-pub(crate) fn stores_to(case: &Case, axis: usize, index: i64) -> bool {
+/// Whether some program stores to an element with these indices along these axes, in a launch that does not trap.
+pub(crate) fn stores_to(case: &Case, places: &[(usize, i64)]) -> bool {
     let touches = case.touches.iter().filter(|t| t.store).cloned().collect();
     let all = launch(&Case { touches, ..case.clone() }).unwrap_or_default();
-    all.iter().any(|(_, b)| (b[axis].0..b[axis].1).contains(&index))
+    all.iter().any(|(_, b)| places.iter().all(|(axis, index)| (b[*axis].0..b[*axis].1).contains(index)))
 }
 
 /// Two programs that touch one element, in a launch that does not trap.

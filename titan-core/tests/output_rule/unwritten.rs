@@ -15,10 +15,10 @@ const LONGEST: i64 = 48;
 const KERNELS: u64 = 4000;
 
 /// A deterministic generator of numbers (splitmix64).
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, n: i64) -> i64 {
+    pub(crate) fn below(&mut self, n: i64) -> i64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -222,6 +222,16 @@ fn is_accepted(kernel: &Kernel, partition: &Partition, extent: i64) -> bool {
 pub(crate) fn after(title: &str, word: &str) -> i64 {
     let (_, rest) = title.split_once(word).unwrap_or_else(|| panic!("{title}"));
     rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or_else(|_| panic!("{title}"))
+}
+
+/// The axes and indices of the elements that a message names: those with all of these indices.
+pub(crate) fn places(title: &str) -> Vec<(usize, i64)> {
+    let all = title.match_indices("index ").filter(|(at, _)| title[*at..].contains(" along axis "));
+    let place = |(at, _)| {
+        let rest = &title[at..];
+        (usize::try_from(after(rest, "along axis ")).expect("an axis"), after(rest, "index "))
+    };
+    all.map(place).collect()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! What the parts do together is tested elsewhere, by texts of kernels where these can say it (`filetests`).
 
+mod allocations;
 mod analysis;
 mod artifact;
 mod collections;

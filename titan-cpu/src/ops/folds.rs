@@ -43,7 +43,8 @@ macro_rules! int_folds {
         folds! { $($t { Sum 0, add; Prod 1, mul; Max $t::MIN, max; Min $t::MAX, min; })* }
     };
 }
-folds! { f64 { Sum 0.0, add; Prod 1.0, mul; } f32 { Sum 0.0, add; Prod 1.0, mul; } }
+// Only −0 is neutral for a sum: `0.0 + -0.0` is `0.0`.
+folds! { f64 { Sum -0.0, add; Prod 1.0, mul; } f32 { Sum -0.0, add; Prod 1.0, mul; } }
 int_folds! { i64 i32 i16 i8 u64 u32 u16 u8 }
 
 /// The extremes of floats are those of integers with the same order, with NaN beyond the last: one short step, whereas comparing

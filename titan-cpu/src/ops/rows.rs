@@ -1,6 +1,7 @@
 //! Sums, sums of products and extremes of rows of `f32`, in explicit vectors: the compiler does not vectorize them
 //! reliably, and the speed of norms and softmaxes depends on them.
 
+use super::number::Number;
 use super::reduce::{Extents, RowFold};
 use crate::simd::Isa;
 use pulp::{Simd, WithSimd};
@@ -29,7 +30,8 @@ struct Min;
 macro_rules! sums {
     ($($name:ident: $a:ident $b:ident $simd:ident => $term:expr, $one:expr;)*) => {$(
         impl RowOp for $name {
-            const START: f32 = 0.0;
+            // The neutral element: `0.0 + -0.0` is `0.0`.
+            const START: f32 = -0.0;
             #[inline(always)]
             fn step<S: Simd>($simd: S, acc: S::f32s, $a: S::f32s, $b: S::f32s) -> S::f32s {
                 $simd.add_f32s(acc, $term)
@@ -59,7 +61,7 @@ sums! {
 }
 
 macro_rules! extremes {
-    ($($name:ident $none:ident $vector:ident $fold:ident $better:tt;)*) => {$(
+    ($($name:ident $none:ident $vector:ident $fold:ident $better:ident $zero:literal;)*) => {$(
         impl RowOp for $name {
             const START: f32 = f32::$none;
             #[inline(always)]
@@ -74,21 +76,29 @@ macro_rules! extremes {
             }
             #[inline(always)]
             fn step_one(acc: f32, a: f32, _: f32) -> f32 {
-                if a $better acc { a } else { acc }
+                Number::$better(acc, a)
             }
             #[inline(always)]
             fn fold<S: Simd>(simd: S, acc: S::f32s) -> f32 {
                 simd.$fold(acc)
             }
             fn finish(acc: f32, row: &[f32]) -> f32 {
-                if acc == Self::START && row.iter().all(|x| x.is_nan()) { f32::NAN } else { acc }
+                if acc == Self::START && row.iter().all(|x| x.is_nan()) {
+                    return f32::NAN;
+                }
+                if acc == 0.0 {
+                    // The vectors take either of two zeros.
+                    let has_better = row.iter().any(|x| x.to_bits() == f32::to_bits($zero));
+                    return if has_better { $zero } else { -$zero };
+                }
+                acc
             }
         }
     )*};
 }
 extremes! {
-    Max NEG_INFINITY max_f32s reduce_max_f32s >;
-    Min INFINITY min_f32s reduce_min_f32s <;
+    Max NEG_INFINITY max_f32s reduce_max_f32s max 0.0;
+    Min INFINITY min_f32s reduce_min_f32s min -0.0;
 }
 
 struct Rows<'a, O> {

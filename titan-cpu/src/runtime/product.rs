@@ -52,7 +52,7 @@ impl<T> Matrix<'_, T> {
 
 /// The element types for which there is a matrix product.
 pub(crate) trait Multiply: Copy {
-    /// `c = a · b`, or `c += a · b` if `add`. `c` is `m × n`, a row every `row` elements; `a` is `m × k`, `b` is `k × n`.
+    /// `c = a · b + 0`, or `c += a · b` if `add`. `c` is `m × n`, a row every `row` elements; `a` is `m × k`, `b` is `k × n`.
     fn product(c: (&mut [Self], usize), shape: [usize; 3], add: bool, a: Matrix<'_, Self>, b: Matrix<'_, Self>);
 }
 
@@ -91,6 +91,10 @@ macro_rules! multiply {
                             a.start(), a.row, a.col,
                             1.0, 1.0, false, false, false, Parallelism::None,
                         );
+                    }
+                    if !add {
+                        // The crate leaves the zero out of short sums, so that they may be −0.
+                        c.chunks_mut(row).take(m).for_each(|sums| sums[..n].iter_mut().for_each(|sum| *sum += 0.0));
                     }
                 }
             }

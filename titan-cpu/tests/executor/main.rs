@@ -22,3 +22,4 @@ mod scalar;
 mod shapes;
 mod stuck;
 mod unmask;
+mod zeros;

@@ -29,6 +29,23 @@ fn products_of_every_order_agree_with_loops() {
     }
 }
 
+/// A sum to which a zero is added is never −0, however short it is.
+#[test]
+fn sums_of_negative_zeros_are_added_to_a_zero() {
+    let (a, b) = ([-1.0f32; 16], [0.0f32; 16]);
+    for k in 1..=16 {
+        for (m, n) in [(1, 1), (1, 2), (2, 1), (2, 2), (4, 1)].into_iter().filter(|(m, n)| m * k <= 16 && n * k <= 16) {
+            for (add, before) in [(false, -0.0), (false, f32::NAN), (true, 0.0)] {
+                let mut c = vec![before; m * n];
+                let left = Matrix { data: &a, first: 0, row: k as isize, col: 1 };
+                let right = Matrix { data: &b, first: 0, row: n as isize, col: 1 };
+                product((&mut c, n), [m, n, k], add, left, right);
+                assert!(c.iter().all(|sum| sum.to_bits() == 0), "{m} × {n} × {k}, add: {add}: {c:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_matrix_knows_its_bounds() {
     let data = [0.0f32; 12];

@@ -101,8 +101,23 @@ impl FnLower<'_, '_, '_> {
                 return Ok(Val::Value(self.sh.b.constant(Const::Int(elem, bits.cast_signed()))));
             }
         }
+        self.check_float(e, elem, false)?;
         let c = self.const_of(value, elem, e.span)?;
-        Ok(Val::Value(self.sh.b.constant(c)))
+        let value = self.sh.b.constant(c);
+        self.sh.literals.insert(value, e.span);
+        Ok(Val::Value(value))
+    }
+
+    /// Checks that a float literal, perhaps behind a minus, is not rounded to infinity.
+    pub(super) fn check_float(&self, e: &Expr, elem: Elem, negative: bool) -> Lowered<()> {
+        match &e.kind {
+            // A literal that `f64` does not hold, or its suffix, is infinite.
+            ExprKind::Float(v, _, literal) if !v.is_finite() || !elem.holds(*v) => {
+                let sign = if negative { "-" } else { "" };
+                Err(self.error(Code::LiteralRange, e.span, format!("`{sign}{literal}` is out of range for `{elem}`")))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn const_of(&self, value: ConstValue, elem: Elem, span: Span) -> Lowered<Const> {

@@ -82,6 +82,8 @@ pub(crate) struct Shared<'c> {
     pub(crate) symbols: SortedMap<String, Value>,
     /// The roles of the attribute, each with the name of its arm.
     pub(crate) roles: Vec<(String, RoleDecl)>,
+    /// The constants that are literals, with their places.
+    literals: SortedMap<Value, Span>,
     owns: Vec<own::OwnState>,
     /// The number of open loops.
     depth: usize,
@@ -91,7 +93,17 @@ pub(crate) struct Shared<'c> {
 
 impl<'c> Shared<'c> {
     pub(crate) fn new(cx: &'c Ctxt, b: Builder, places: &'c mut Places) -> Self {
-        Shared { cx, b, places, symbols: SortedMap::new(), roles: Vec::new(), owns: Vec::new(), depth: 0, inlined: 0 }
+        Shared {
+            cx,
+            b,
+            places,
+            symbols: SortedMap::new(),
+            roles: Vec::new(),
+            literals: SortedMap::new(),
+            owns: Vec::new(),
+            depth: 0,
+            inlined: 0,
+        }
     }
 }
 
@@ -280,6 +292,7 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         match val {
             Val::Value(v) => match self.ty(v) {
                 Ty::Scalar(e) => {
+                    self.check_beside(v, elem)?;
                     let v = if e == elem { v } else { self.op(span, OpKind::Cast(elem), &[v])? };
                     self.op(span, OpKind::Splat(shape), &[v])
                 }
@@ -289,6 +302,22 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
             Val::Col(v) if shape.rank() == 2 => self.op(span, OpKind::Broadcast { axis: 1, n: shape[1] }, &[v]),
             _ => Err(self.internal(span, "this cannot stand beside a tile")),
         }
+    }
+
+    /// Checks that a literal is not rounded to infinity beside a tile of these elements.
+    fn check_beside(&self, v: Value, elem: Elem) -> Lowered<()> {
+        let Some(span) = self.sh.literals.get(&v) else { return Ok(()) };
+        let Some(OpKind::Const(Const::Float(own, x))) = self.sh.b.kernel().def_op(v).map(|op| op.kind.clone()) else {
+            return Ok(());
+        };
+        if own == elem || !elem.is_float() || elem.holds(x) {
+            return Ok(());
+        }
+        let title = format!("`{x:?}` is out of range for `{elem}`");
+        let help =
+            format!("beside a tile of `{elem}` a number is rounded to that type: cast the tile, `.cast::<{own}>()`");
+        self.sh.cx.error_help(Code::LiteralRange, *span, title, help);
+        Err(Stop)
     }
 
     fn not(&mut self, span: Span, v: Value) -> Lowered<Value> {

@@ -18,7 +18,10 @@ impl FnLower<'_, '_, '_> {
         }
         if let (UnaryOp::Neg, ExprKind::Float(v, ..)) = (op, &a.kind) {
             let elem = self.scalar_elem(a)?;
-            return Ok(Val::Value(self.sh.b.constant(Const::Float(elem, -v))));
+            self.check_float(a, elem, true)?;
+            let value = self.sh.b.constant(Const::Float(elem, -v));
+            self.sh.literals.insert(value, a.span);
+            return Ok(Val::Value(value));
         }
         let kind = match op {
             UnaryOp::Neg => UnOp::Neg,

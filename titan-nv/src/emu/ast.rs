@@ -67,10 +67,29 @@ pub(crate) struct Entry {
     /// `.maxnreg`: the largest number of registers of a thread.
     pub(crate) max_registers: Option<u32>,
     pub(crate) regs: Vec<Reg>,
-    /// The variables declared inside the kernel.
+    /// The variables declared inside the kernel. In `.param` space they are arguments and results of calls.
     pub(crate) vars: Vec<Var>,
     pub(crate) code: Vec<Instr>,
     pub(crate) locs: Vec<Loc>,
+}
+
+impl Entry {
+    /// A kernel without code.
+    pub(crate) fn new(name: String, params: Vec<Param>) -> Entry {
+        Entry {
+            name,
+            params,
+            required: None,
+            max: None,
+            cluster: None,
+            explicit_cluster: false,
+            max_registers: None,
+            regs: Vec::new(),
+            vars: Vec::new(),
+            code: Vec::new(),
+            locs: Vec::new(),
+        }
+    }
 }
 
 /// A register.

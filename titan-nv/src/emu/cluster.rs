@@ -94,6 +94,8 @@ pub(crate) struct Cluster<'a> {
     /// The stores to shared memory, and the threads that have fenced them.
     pub(crate) stores: Stores,
     pub(crate) taken: Taken,
+    /// The errors of fragments that wait for the end of other threads of their warp, by warp and threads, in case these do not end.
+    apart: BTreeMap<(usize, u32), Box<Fail>>,
     pub(crate) tickets: u64,
     /// A counter that grows with every change for which another thread could wait.
     pub(crate) progress: u64,
@@ -146,6 +148,7 @@ impl<'a> Cluster<'a> {
             arrived: vec![None; threads * size],
             stores: Stores::default(),
             taken: BTreeMap::new(),
+            apart: BTreeMap::new(),
             tickets: 0,
             progress: 0,
             scheduler: Scheduler::new(env.options.schedule),
@@ -184,6 +187,7 @@ impl<'a> Cluster<'a> {
             Hold::Agents | Hold::Reduction { .. } => self.agents_ready(warp, w.fragments[*f].mask),
             Hold::Warp(_) => false,
             Hold::Registers(wanted) => self.cta(warp).free_registers >= wanted,
+            Hold::Ends { threads, .. } => w.live & threads == 0,
         };
         (0..w.fragments.len()).rev().filter(fruitful).find(can)
     }
@@ -220,6 +224,9 @@ impl<'a> Cluster<'a> {
                 self.complete(op, world)?;
                 continue;
             }
+            if self.part_early() {
+                continue;
+            }
             self.idle += 1;
             match self.pick(true) {
                 Some((warp, fragment)) if self.idle <= PATIENCE => {
@@ -232,6 +239,18 @@ impl<'a> Cluster<'a> {
                 None => return Err(Box::new(self.deadlock())),
             }
         }
+    }
+
+    /// Lets threads go on for whose end others of their warp wait, where they wait for these to reconverge.
+    fn part_early(&mut self) -> bool {
+        self.warps.iter_mut().any(|w| {
+            let waited = w.fragments.iter().filter_map(|f| match f.wait {
+                Hold::Ends { threads, anyway: true } | Hold::Warp(threads) => Some(threads),
+                Hold::Ends { .. } | Hold::None | Hold::Agents | Hold::Reduction { .. } | Hold::Registers(_) => None,
+            });
+            let threads = waited.fold(0, |all, threads| all | threads);
+            w.part_early(threads)
+        })
     }
 
     /// At the end of the cluster, operations that are still in flight complete.
@@ -273,7 +292,16 @@ impl<'a> Cluster<'a> {
                 let lane = mask.trailing_zeros() as usize;
                 let blamed = fail.lane.unwrap_or(lane).min(31);
                 Box::new(fail.or_at(pc, self.agent(warp, blamed)))
-            })?;
+            });
+            let step = match step {
+                // Threads that are elsewhere may still end.
+                Err(fail) if fail.absent != 0 && fail.absent & mask == 0 => {
+                    self.warps[warp].fragments[f].wait = Hold::Ends { threads: fail.absent, anyway: fail.anyway };
+                    self.apart.insert((warp, mask), fail);
+                    return Ok(());
+                }
+                other => other?,
+            };
             self.check_clobbered(warp, pc)?;
             match step {
                 Step::Next => {
@@ -313,8 +341,9 @@ impl<'a> Cluster<'a> {
             let result = self.cta(warp).gathered.get(&(barrier, generation)).copied().unwrap_or(NOTHING);
             self.deliver(warp, mask, op, dst, result);
         }
-        // A fragment that waits for registers executes its instruction again.
-        if !matches!(wait, Hold::None | Hold::Registers(_)) {
+        self.apart.remove(&(warp, mask));
+        // A fragment that waits for registers or for the end of others executes its instruction again.
+        if !matches!(wait, Hold::None | Hold::Registers(_) | Hold::Ends { .. }) {
             self.warps[warp].advance(f, pc);
         }
         self.same(warp, f, pc, mask)
@@ -331,8 +360,12 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The deadlock error: the threads that wait, and the event that each waits for.
+    /// The deadlock error: the threads that wait, and the event that each waits for. If threads do not execute an instruction with others
+    /// of their warp, it is that.
     pub(crate) fn deadlock(&self) -> Fail {
+        if let Some(fail) = self.apart.values().next() {
+            return Fail::clone(fail);
+        }
         let mut lines = Vec::new();
         let mut first = None;
         for (i, w) in self.warps.iter().enumerate() {
@@ -350,6 +383,7 @@ impl<'a> Cluster<'a> {
                             "{wanted} registers of the block's pool, which has {free}: `setmaxnreg.inc` goes on when other warps have released theirs"
                         )
                     }
+                    (Hold::Ends { threads, .. }, _) => format!("the end of threads {threads:#010x} of the warp"),
                     (Hold::Warp(mask), _) => format!("threads {mask:#010x} of the warp at `bar.warp.sync`"),
                     (_, Some(wait)) => self.reason(wait),
                     (..) if f.polled.is_some() => "something that it polls for".to_owned(),

@@ -1,14 +1,14 @@
 //! Splits PTX text into tokens.
 //!
-//! A word is taken with its dots: `ld.global.L1::no_allocate.v4.b32`, `%tid.x` and `.reg` are one token each, because in
-//! PTX a dot never separates two independent tokens.
+//! An opcode or a name is taken with its dots: `ld.global.L1::no_allocate.v4.b32` and `%tid.x` are one token each. A directive or type ends
+//! before the next dot: `.reg.b32` is two tokens, as `.reg .b32` is.
 //! Source: PTX ISA, "Syntax" (identifiers, integer, floating-point and predicate constants).
 
 use super::error::{EmuError, ErrorCode};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tok {
-    /// An identifier, directive or opcode with all its dotted parts.
+    /// An identifier or opcode with all its dotted parts, or a directive.
     Word,
     /// A quoted string.
     Str,
@@ -100,7 +100,7 @@ impl<'a> Lexer<'a> {
             || (c == b'%' && (next.is_ascii_alphabetic() || next == b'_' || next == b'$'))
             || (c == b'.' && (next.is_ascii_alphabetic() || next == b'_'));
         if begins_word {
-            self.word();
+            self.word(c != b'.');
             return Ok(done(self, Tok::Word));
         }
         if c.is_ascii_digit() || (c == b'.' && next.is_ascii_digit()) {
@@ -121,12 +121,12 @@ impl<'a> Lexer<'a> {
         Ok(done(self, Tok::Punct(c)))
     }
 
-    fn word(&mut self) {
+    fn word(&mut self, has_dots: bool) {
         self.at += 1;
         loop {
             if is_word(self.peek(0)) {
                 self.at += 1;
-            } else if self.peek(0) == b'.' && is_word(self.peek(1)) {
+            } else if has_dots && self.peek(0) == b'.' && is_word(self.peek(1)) {
                 self.at += 2;
             } else if self.peek(0) == b':' && self.peek(1) == b':' && is_word(self.peek(2)) {
                 self.at += 3;

@@ -20,8 +20,9 @@
 //! arithmetic; loads, stores and atomics of all spaces; barriers, fences, shuffles, votes; `cp.async` with groups and
 //! `mbarrier`; `ldmatrix`, `stmatrix`, `mma.sync` on every type; bulk copies of ranges and of boxes of tensors, with
 //! multicast and reduction; `wgmma` on every type but bits; clusters of up to 16 blocks with each other's shared memory;
-//! `setmaxnreg`; tensor maps that are changed on the device. Not: `im2col` boxes, `tcgen05`, `multimem`, textures, calls of functions. Unsupported
-//! instructions are errors at their line when the module is parsed.
+//! `setmaxnreg`; tensor maps that are changed on the device; calls of functions, which are inlined. Not: `im2col` boxes, `tcgen05`,
+//! `multimem`, textures, recursion, calls by an address. Unsupported instructions are errors at their line when the module is parsed. Calls
+//! of functions that the module does not define are errors when they are executed; `__assertfail` is the error that the kernel reports.
 //!
 //! Tensor maps are those of [`crate::tma::TensorMap`]: hardware's own encoding is known to the driver alone. Registers are
 //! counted for `setmaxnreg` as an assembler gives them to a kernel: an equal part of 65,536 for each thread of whole
@@ -112,6 +113,7 @@ pub mod internals {
     pub use super::lane::format::{BF16, E4M3, E5M2, F16, F32, Format, round32, sticky};
     pub use super::maps::{MAP, MapScope, Maps, Party};
     pub use super::mma::{at_a, at_b, at_c, half};
+    pub use super::op::Meet;
     pub use super::products::{Conflict, Products};
     pub use super::proxy::{Stores, View};
     pub use super::warp::{Fragment, Warp};

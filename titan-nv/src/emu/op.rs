@@ -245,6 +245,11 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
+    /// A call of a function that the module does not define, with its arguments in local memory.
+    External {
+        name: String,
+        args: Vec<Addr>,
+    },
     /// An instruction without an effect that the emulator models: prefetches, hints.
     Nop,
     Barrier {
@@ -452,8 +457,17 @@ pub(crate) struct MmaOp {
 pub(crate) struct Inst {
     pub(crate) guard: Option<(u32, bool)>,
     pub(crate) op: Op,
-    /// For a branch, the position at which divergent threads reconverge; `u32::MAX` if there is none before the end.
-    pub(crate) meet: u32,
+    /// For a branch, where divergent threads reconverge, if they do before the end.
+    pub(crate) meet: Option<Meet>,
+}
+
+/// Where threads reconverge that a branch separates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meet {
+    /// The position.
+    pub pc: u32,
+    /// Whether threads may end before they come there: others do not wait for them there while these wait for the others to end.
+    pub loose: bool,
 }
 
 /// A decoded kernel, ready to run.

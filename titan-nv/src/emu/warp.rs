@@ -5,7 +5,7 @@
 //! execute an instruction together is checked at that instruction.
 
 use super::mma::Lanes;
-use super::op::{Dst, Reduce};
+use super::op::{Dst, Meet, Reduce};
 use super::products::Products;
 
 /// A set of threads of a warp that run together.
@@ -34,12 +34,21 @@ pub(crate) enum Hold {
     Warp(u32),
     /// It waits for this number of registers of the block's pool, for all its threads together.
     Registers(u32),
+    /// It waits until these threads of the warp have ended: if they do, it need not execute its instruction with them.
+    Ends {
+        /// The threads.
+        threads: u32,
+        /// Whether they go on from loose reconvergence points.
+        anyway: bool,
+    },
 }
 
 /// A reconvergence point of separated threads.
 #[derive(Clone, Debug)]
 struct Join {
     pc: u32,
+    /// As of [`Meet`].
+    loose: bool,
     expected: u32,
     arrived: u32,
     parent: Option<usize>,
@@ -160,7 +169,7 @@ impl Warp {
 
     /// If all threads have arrived at a join, they continue as one fragment, perhaps only to the next join.
     fn release(&mut self, j: usize) {
-        let Join { pc, expected, arrived, parent } = self.joins[j];
+        let Join { pc, expected, arrived, parent, .. } = self.joins[j];
         if arrived != expected || expected == 0 {
             return;
         }
@@ -172,13 +181,14 @@ impl Warp {
     }
 
     /// Splits a fragment by the positions at which its threads continue: `(position, threads)`, disjoint, and together all threads.
-    pub fn split(&mut self, f: usize, meet: u32, ways: &[(u32, u32)]) {
+    pub fn split(&mut self, f: usize, meet: Option<Meet>, ways: &[(u32, u32)]) {
         let fragment = self.fragments.swap_remove(f);
-        let same = fragment.join.filter(|j| self.joins[*j].pc == meet);
-        let join = if meet == u32::MAX {
-            fragment.join
-        } else {
-            Some(same.unwrap_or_else(|| self.new_join(meet, fragment.mask, fragment.join)))
+        let join = match meet {
+            None => fragment.join,
+            Some(meet) => {
+                let same = fragment.join.filter(|j| self.joins[*j].pc == meet.pc);
+                Some(same.unwrap_or_else(|| self.new_join(meet, fragment.mask, fragment.join)))
+            }
         };
         // The last fragment runs first: the one at the branch's own successor.
         for (pc, mask) in ways {
@@ -192,8 +202,20 @@ impl Warp {
         }
     }
 
-    fn new_join(&mut self, pc: u32, expected: u32, parent: Option<usize>) -> usize {
-        let join = Join { pc, expected, arrived: 0, parent };
+    /// Lets threads of a mask go on that wait at loose reconvergence points for others; returns whether there are any.
+    pub fn part_early(&mut self, threads: u32) -> bool {
+        let waits = |join: &Join| join.loose && join.expected != 0 && join.arrived & threads != 0;
+        let Some(j) = self.joins.iter().position(waits) else { return false };
+        let Join { pc, arrived, parent, .. } = self.joins[j];
+        self.joins[j].expected &= !arrived;
+        self.joins[j].arrived = 0;
+        self.fragments.push(Fragment { pc, mask: arrived, join: parent, wait: Hold::None, polled: None });
+        self.advance(self.fragments.len() - 1, pc);
+        true
+    }
+
+    fn new_join(&mut self, Meet { pc, loose }: Meet, expected: u32, parent: Option<usize>) -> usize {
+        let join = Join { pc, loose, expected, arrived: 0, parent };
         // A join at which no thread is expected is free, unless an open one continues at it.
         let used = |j: usize| self.joins.iter().any(|o| o.expected != 0 && o.parent == Some(j));
         let named = |j: usize| self.fragments.iter().any(|f| f.join == Some(j)) || parent == Some(j);

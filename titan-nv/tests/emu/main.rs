@@ -3,6 +3,7 @@
 //! What is expected follows from the PTX ISA manual's definition of the instruction. Where a `ptxas` can be had
 //! (`TITAN_PTXAS`, or in the PATH), it must accept every text that the emulator accepts.
 
+mod accepted;
 mod arith;
 mod barrier;
 mod bits;

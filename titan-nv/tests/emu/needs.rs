@@ -255,6 +255,32 @@ fn each_is_accepted_from_its_version_and_target_on() {
     }
 }
 
+/// Conversions of fp8 came to sm_90 before they came to sm_89.
+#[test]
+fn conversions_of_fp8_are_in_two_versions() {
+    for instruction in [
+        "cvt.rn.satfinite.e4m3x2.f32 %h0, %f0, %f1;",
+        "cvt.rn.satfinite.e5m2x2.f32 %h0, %f0, %f1;",
+        "cvt.rn.satfinite.e4m3x2.f16x2 %h0, %r2;",
+        "cvt.rn.f16x2.e4m3x2 %r2, %h0;",
+        "cvt.rn.relu.f16x2.e5m2x2 %r2, %h0;",
+    ] {
+        for (target, version, fits) in [
+            ("sm_90", "7.8", true),
+            ("sm_90a", "8.0", true),
+            ("sm_89", "8.1", true),
+            ("sm_89", "8.0", false),
+            ("sm_89", "7.8", false),
+            ("sm_86", "8.8", false),
+        ] {
+            let text = text(target, version, instruction);
+            let code = Module::parse(&text).err().map(|e| e.code());
+            assert_eq!(code, (!fits).then_some(ErrorCode::Target), "{target} {version} {instruction}");
+            assert_ne!(toolkit_accepts(&text, target), Some(!fits), "{target} {version} {instruction}");
+        }
+    }
+}
+
 /// The table itself, against the toolkit's assembler: all accepted texts in one module for each version and target.
 #[test]
 fn the_assembler_agrees() {

@@ -125,7 +125,7 @@ fn what_is_no_module() {
         (".version 8.0\n.target sm_80\n.global .b8 x[4294967295];", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.shared .b8 x[1000000];\n.entry k() {}", ErrorCode::Symbol),
         (".version 8.0\n.target sm_80\n.entry k() .explicitcluster { ret; }", ErrorCode::Target),
-        (".version 8.0\n.target sm_80\n.func f() { ret; } .entry k() { call f; }", ErrorCode::Unknown),
+        (".version 8.0\n.target sm_80\n.func f() { call f; ret; } .entry k() { call f; }", ErrorCode::Unknown),
     ] {
         let error = Module::parse(text).expect_err(text);
         assert_eq!(error.code(), code, "{text}: {error}");

@@ -4,13 +4,14 @@
 //! index, and the kernel accepts arguments for which the axis is longer than that, then no element at that index is written.
 //!
 //! What is found: parts that are stored at a distance larger than their extent, such as `store_tile([m * BM, n], ..)`, whose coordinates
-//! are numbers of tiles; stores that begin after the first element; and stores that end before the last one, if none of the sources or loops
-//! of the kernel divides the rest of the axis.
+//! are numbers of tiles; stores that begin after the first element; stores that end before the last one, if none of the sources or loops
+//! of the kernel divides the rest of the axis; and wrong extents of `unflatten` ([`boxes`]).
 //!
 //! Deliberately absent: guards of stores, counters of loops beyond their range, dependences between axes, the union of elements that
 //! different sources select, and kernels that reject arguments by themselves, if it is not known which (see [`trap`]). In all these cases a
 //! kernel is accepted.
 
+mod boxes;
 mod help;
 mod trap;
 
@@ -70,11 +71,13 @@ pub fn unwritten(kernel: &Kernel, partition: &Partition) -> Vec<Diagnostic<Loc>>
     demands.extend(launches(kernel, partition));
     demands.extend(whole_bytes(&kernel.sig));
     let of_output = |(param, class): &(usize, Class)| {
-        matches!(class, Class::Partitioned(_)).then_some(())?;
+        let Class::Partitioned(keys) = class else { return None };
         let stores = accesses.list.iter().filter(|a| a.param == *param && a.kind == Kind::Write);
         let stores: Vec<&Access> = stores.collect();
         let rank = stores.first()?.axes.len();
-        (0..rank).find_map(|axis| along(kernel, &demands, &forms, (*param, axis), &stores))
+        (0..rank)
+            .find_map(|axis| along(kernel, &demands, &forms, (*param, axis), &stores))
+            .or_else(|| boxes::miscounted(kernel, &forms, (*param, keys), &demands))
     };
     partition.outputs.iter().filter_map(of_output).collect()
 }

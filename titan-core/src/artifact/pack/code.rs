@@ -134,10 +134,11 @@ impl<'b> Decoder<'b> {
         Decoder { left: Interval::WHOLE, value, bytes, shifted: 0 }
     }
 
-    /// Whether the bytes are those that an encoder writes for the bits that were read: their number and the last one are. The others are
-    /// because each was shifted out by the interval that it led to.
-    pub(super) fn is_at_end(&self) -> bool {
-        self.bytes.len() == self.shifted + 1 && self.bytes.last() == Some(&self.left.last())
+    /// The number of bytes that an encoder writes for the bits that were read, if these are its bytes and only zeros come behind them. The
+    /// last byte is compared; the others are right because each was shifted out by the interval that it led to.
+    pub(super) fn end(&self) -> Option<usize> {
+        let (last, behind) = self.bytes.get(self.shifted..)?.split_first()?;
+        (*last == self.left.last() && behind.iter().all(|byte| *byte == 0)).then_some(self.shifted + 1)
     }
 }
 
@@ -156,24 +157,73 @@ impl Bits for Decoder<'_> {
     }
 }
 
-/// The chances of a byte: of each bit, by those before it.
+/// The chances of four bits: of each bit, by those before it.
+#[derive(Clone, Copy, Debug)]
+struct Block([Chance; 16]);
+
+impl Block {
+    /// Writes four bits and returns them; or returns those that are read.
+    fn code(&mut self, bits: &mut impl Bits, four: u8) -> u8 {
+        // A one, and the bits so far.
+        let mut node = 1u8;
+        for at in (0..4).rev() {
+            let bit = bits.bit(&mut self.0[usize::from(node)], (four >> at) & 1 == 1);
+            node = (node << 1) | u8::from(bit);
+        }
+        // The leading one is the fifth bit.
+        node & 15
+    }
+}
+
+/// All blocks of a model. There is a maximum of them, so that no input can ask for more memory.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// Chunks of blocks, which are never moved.
+    chunks: Vec<Vec<Block>>,
+    /// How often a block was given to a byte.
+    given: u16,
+}
+
+impl Blocks {
+    /// The maximum number of blocks, a power of two. If more are needed, bytes share blocks, which costs compression only.
+    const MOST: u16 = 1 << 12;
+    /// The number of blocks of a chunk.
+    const CHUNK: u16 = 1 << 6;
+
+    pub(super) const fn new() -> Blocks {
+        Blocks { chunks: Vec::new(), given: 0 }
+    }
+
+    /// The block with this number. The number 0 stands for none yet; it becomes that of the next block.
+    fn of(&mut self, number: &mut u16) -> &mut Block {
+        if *number == 0 {
+            let index = self.given % Self::MOST;
+            if usize::from(index / Self::CHUNK) == self.chunks.len() {
+                self.chunks.push(vec![Block([Chance::EVEN; 16]); usize::from(Self::CHUNK)]);
+            }
+            *number = index + 1;
+            self.given = self.given.wrapping_add(1);
+        }
+        let index = *number - 1;
+        &mut self.chunks[usize::from(index / Self::CHUNK)][usize::from(index % Self::CHUNK)]
+    }
+}
+
+/// The chances of a byte: of each bit, by those before it. These are numbers of blocks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Byte(Vec<Chance>);
+pub(super) struct Byte {
+    /// The upper four bits.
+    upper: u16,
+    /// The lower four bits, by the upper ones.
+    lower: [u16; 16],
+}
 
 impl Byte {
     /// Writes a byte and returns it; or returns the one that is read.
-    pub(super) fn code(&mut self, bits: &mut impl Bits, byte: u8) -> u8 {
-        if self.0.is_empty() {
-            self.0.resize(256, Chance::EVEN);
-        }
-        // A one, and the bits so far.
-        let mut node = 1usize;
-        for at in (0..8).rev() {
-            let bit = bits.bit(&mut self.0[node], (byte >> at) & 1 == 1);
-            node = (node << 1) | usize::from(bit);
-        }
-        // The leading one is the ninth bit.
-        node.to_le_bytes()[0]
+    pub(super) fn code(&mut self, blocks: &mut Blocks, bits: &mut impl Bits, byte: u8) -> u8 {
+        let upper = blocks.of(&mut self.upper).code(bits, byte >> 4);
+        let lower = blocks.of(&mut self.lower[usize::from(upper)]).code(bits, byte & 15);
+        (upper << 4) | lower
     }
 }
 

@@ -6,7 +6,7 @@ use crate::analysis::number::root;
 use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
-use crate::ir::{Kernel, Loc, Op, OpKind, TtgOp, Unit, Value};
+use crate::ir::{AtomicOp, Kernel, Loc, Op, OpKind, TtgOp, Unit, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::cell::LazyCell;
@@ -23,13 +23,23 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
 struct Touch {
     role: usize,
     kind: Kind,
+    /// What an atomic update does.
+    update: Option<AtomicOp>,
     loc: Loc,
     turn: Option<Turn>,
 }
 
+impl Touch {
+    /// Whether two accesses to one element must be ordered.
+    fn conflicts(&self, other: &Touch) -> bool {
+        conflict(self.kind, other.kind) || self.update != other.update
+    }
+}
+
 /// Checks rule 33: an output that one role stores, scatters to or updates atomically is not accessed by another role, with two exceptions.
-/// Several roles may scatter to it, or several may update it atomically, since the results of these are defined. And several roles may
-/// access it in turn, each in other iterations of the loop over tiles, whose parts of the output are disjoint.
+/// Several roles may scatter to it, or several may update it atomically by the same operation, since the results of these are defined: a sum
+/// and a maximum of one element, on the other hand, depend on which comes first. And several roles may access it in turn, each in other
+/// iterations of the loop over tiles, whose parts of the output are disjoint.
 fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut touches: SortedMap<usize, Vec<Touch>> = SortedMap::new();
     let threads = threads(kernel);
@@ -40,7 +50,8 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
             let op = kernel.op(id);
             for (tensor, kind) in touched(op) {
                 if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
-                    touches.entry(param).or_default().push(Touch { role, kind, loc: op.loc, turn: turn.cloned() });
+                    let (update, turn) = (update(op), turn.cloned());
+                    touches.entry(param).or_default().push(Touch { role, kind, update, loc: op.loc, turn });
                 }
             }
         });
@@ -53,14 +64,18 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
             both.is_some_and(|(a, b)| turns.exclude(a, b) && turns.divides(param))
         };
         for (i, new) in touches.iter().enumerate() {
-            let old = touches[..i]
-                .iter()
-                .find(|old| old.role != new.role && conflict(old.kind, new.kind) && !in_turn(old, new));
+            let old = touches[..i].iter().find(|old| old.role != new.role && old.conflicts(new) && !in_turn(old, new));
             let Some(old) = old.filter(|old| told.insert((old.role, new.role))) else { continue };
             let (first, second) = (&threads[old.role].0, &threads[new.role].0);
-            let again = if old.kind == new.kind { "by" } else { done(new.kind) };
-            let title =
-                format!("`{tensor}` is {} {first} and {again} {second}: nothing orders the two", done(old.kind));
+            let title = match (old.update, new.update) {
+                (Some(one), Some(other)) => format!(
+                    "`{tensor}` is updated by `atomic_{one}` in {first} and by `atomic_{other}` in {second}: nothing orders the two"
+                ),
+                (_, _) => {
+                    let again = if old.kind == new.kind { "by" } else { done(new.kind) };
+                    format!("`{tensor}` is {} {first} and {again} {second}: nothing orders the two", done(old.kind))
+                }
+            };
             let help = if (old.kind, new.kind) == (Kind::Write, Kind::Write) {
                 "let one role store it, or split it into two outputs"
             } else {
@@ -91,7 +106,12 @@ fn touched(op: &Op) -> Vec<(Value, Kind)> {
     first.into_iter().chain(offsets).collect()
 }
 
-/// Whether accesses of two roles to one element must be ordered.
+/// What an atomic update does; nothing for other operations.
+const fn update(op: &Op) -> Option<AtomicOp> {
+    if let OpKind::Atomic(of) | OpKind::AtomicTile(of) = op.kind { Some(of) } else { None }
+}
+
+/// Whether accesses of two roles to one element must be ordered, apart from atomic updates by different operations.
 const fn conflict(a: Kind, b: Kind) -> bool {
     match (a, b) {
         (Kind::Read, Kind::Read) | (Kind::Scatter, Kind::Scatter) | (Kind::Atomic, Kind::Atomic) => false,

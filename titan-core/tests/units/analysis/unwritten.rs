@@ -275,3 +275,29 @@ fn arguments_that_a_program_rejects_are_no_example() {
     assert!(one(&signature("E - 1"), body).0.starts_with("with N = 65 "));
     accepts(&signature("E"), body);
 }
+
+#[test]
+fn extents_of_unflatten_are_the_numbers_of_parts() {
+    let programs = "(%c: mut tensor<f32>[M, N]) grid(M * cdiv(N, 64))";
+    let unchecked = "(%c: mut tensor<f32>[M, N]) grid unchecked(M * cdiv(N, 64))";
+    let extents = "%h = dim<0> %c\n%n = dim<1> %c\n%up = const 63 : i32\n%n1 = add %n, %up\n%k = div %n1, %w\n";
+    let body = |how: &str| format!("{extents}%i, %j = {how}\nstore_tile %c[%i, %j], %r");
+    for method in ["unflatten", "unflatten_grouped"] {
+        let op = if method == "unflatten" { "unflatten" } else { "unflatten_grouped<4>" };
+        accepts(programs, &body(&format!("{op} %m, %h, %k")));
+        accepts(unchecked, &body(&format!("{op} %m, %k, %h")));
+        // Fewer columns than there are: the parts beyond them have no number.
+        let (title, help) = one(programs, &body(&format!("{op} %m, %h, %one")));
+        assert!(title.contains(" no program writes `c` at index 64 along axis 1: "), "{title}");
+        assert!(title.ends_with(&format!("`{method}` counts to 1 there, and `c` has 2 parts")), "{title}");
+        assert_eq!(help[0], format!("the extents of `{method}` are the numbers of parts of `c`: `[M, cdiv(N, 64)]`"));
+        // Extents in the other order, and elements in the place of parts.
+        for wrong in ["%k, %h", "%h, %n"] {
+            let (title, _) = one(programs, &body(&format!("{op} %m, {wrong}")));
+            assert!(title.contains(" no program writes `c` at index "), "{title}");
+        }
+        // More columns than there are: the last parts have numbers that no program has.
+        let (title, _) = one(programs, &body(&format!("{op} %m, %h, %n")));
+        assert!(title.contains(&format!(": `{method}` gives it the number ")), "{title}");
+    }
+}

@@ -1,5 +1,7 @@
-//! How the code of artifacts is packed, and where artifacts are cached. Everything else is in `tests/artifact.rs`.
+//! How the code of artifacts is packed, what reading them allocates, and where they are cached. Everything else is in
+//! `tests/artifact.rs`.
 
+mod memory;
 mod pack;
 mod place;
 mod writer;

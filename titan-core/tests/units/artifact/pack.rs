@@ -4,14 +4,14 @@ use super::writer::{Kind, Writer};
 use titan_core::artifact::{Artifact, ArtifactError, VERSION, Variant};
 
 /// As many bytes of texts are packed in one artifact, at most.
-const MOST: usize = 64 << 20;
+pub(super) const MOST: usize = 64 << 20;
 
-fn artifact(payloads: &[&[u8]]) -> Artifact {
+pub(super) fn artifact(payloads: &[&[u8]]) -> Artifact {
     let variant = |p: &&[u8]| Variant { payload: p.to_vec(), ..Variant::default() };
     Artifact { kernel: String::new(), variants: payloads.iter().map(variant).collect(), refused: Vec::new() }
 }
 
-fn le(n: usize) -> [u8; 4] {
+pub(super) fn le(n: usize) -> [u8; 4] {
     u32::try_from(n).expect("32 bits").to_le_bytes()
 }
 
@@ -20,7 +20,7 @@ fn le(n: usize) -> [u8; 4] {
 const EMPTY_VARIANT: usize = 3 * 4 + 3 * 4 + 1 + 3 * 4;
 
 /// The bytes of an artifact whose code consists of texts: the length of each, and the bytes that they are packed to.
-fn container(packed: &[(usize, &[u8])]) -> Vec<u8> {
+pub(super) fn container(packed: &[(usize, &[u8])]) -> Vec<u8> {
     let mut body = [le(0), le(packed.len())].concat();
     for (length, bytes) in packed {
         body.extend(le(EMPTY_VARIANT + 1 + 4 + 4 + bytes.len()));
@@ -30,14 +30,19 @@ fn container(packed: &[(usize, &[u8])]) -> Vec<u8> {
         body.extend(*bytes);
     }
     body.extend(le(0));
+    sealed(&body)
+}
+
+/// An artifact with this body and a right header.
+pub(super) fn sealed(body: &[u8]) -> Vec<u8> {
     let fnv = |hash: u64, b: &u8| (hash ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
     let checksum = body.iter().fold(0xcbf2_9ce4_8422_2325, fnv);
     let head = [&b"\x89TITAN\r\n"[..], &VERSION.to_le_bytes(), &[0, 0], &le(body.len()), &checksum.to_le_bytes()];
-    [head.concat(), body].concat()
+    [&head.concat(), body].concat()
 }
 
 /// The bytes that the texts of one artifact are packed to.
-fn pack_all(texts: &[&str]) -> Vec<Vec<u8>> {
+pub(super) fn pack_all(texts: &[&str]) -> Vec<Vec<u8>> {
     let payloads: Vec<&[u8]> = texts.iter().map(|t| t.as_bytes()).collect();
     let bytes = artifact(&payloads).encode();
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes")) as usize;
@@ -234,7 +239,7 @@ fn code_that_is_no_text_is_kept() {
     assert_eq!(Artifact::decode(&bytes), Ok(mixed));
 }
 
-/// Wrong lengths do not cause large allocations, whatever they are and however many there are.
+/// Texts of more than the limit are stored as they are, and a reader accepts no packed ones.
 #[test]
 fn more_than_the_limit_is_not_packed() {
     let half = format!("{:1023}\n", 'x').repeat(MOST / 2048);

@@ -5,51 +5,11 @@
 //!
 //! Deliberately absent: times, which depend on the machine.
 
-#![expect(unsafe_code, reason = "an allocator that counts")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use crate::allocations;
 use std::fmt::Write;
 use titan_core::ir::Kernel;
 use titan_core::text::parse_one;
 use titan_core::verify::{barrier_program, verify};
-
-/// The system's allocator, which counts the allocations of each thread.
-struct Counts;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-impl Counts {
-    fn one_more() {
-        // A thread that ends may allocate when its own variables are gone.
-        let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
-    }
-}
-
-// SAFETY: everything is the system allocator's.
-unsafe impl GlobalAlloc for Counts {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Counts::one_more();
-        // SAFETY: the caller's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
-        unsafe { System.dealloc(at, layout) };
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Counts::one_more();
-        // SAFETY: the caller's.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counts = Counts;
 
 /// Two roles with a ring of `slots` slots, of which each iteration fills and reads `steps`.
 fn program(slots: usize, steps: usize) -> Kernel {
@@ -161,9 +121,7 @@ fn ring_of(slots: usize) -> Kernel {
 
 /// The number of allocations of what verifies a kernel.
 fn cost(verified: impl FnOnce()) -> usize {
-    ALLOCATIONS.set(0);
-    verified();
-    ALLOCATIONS.get()
+    allocations::of(verified).1.number
 }
 
 /// The cost of verifying a barrier program of so many slots and steps.

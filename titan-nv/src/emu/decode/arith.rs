@@ -6,6 +6,8 @@ use crate::emu::lane::{LaneFn, Mode, Rnd, approx, float, half, int};
 use crate::emu::op::{Op, Src};
 use crate::emu::ty::{Kind, Ty};
 
+const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
+
 impl Decoder<'_> {
     pub(super) fn arithmetic(&mut self) -> Decoded {
         match self.opcode() {
@@ -210,7 +212,7 @@ impl Decoder<'_> {
 
     /// Takes a rounding modifier such as `.rn`, if there is one.
     pub(super) fn rounding(&mut self) -> Option<Rnd> {
-        Some(match self.one_of(&["rn", "rz", "rm", "rp"])? {
+        Some(match self.one_of(&ROUNDINGS)? {
             "rz" => Rnd::Zero,
             "rm" => Rnd::Down,
             "rp" => Rnd::Up,
@@ -218,25 +220,35 @@ impl Decoder<'_> {
         })
     }
 
+    /// The modifiers may be in any order, as for the assembler.
     fn floating(&mut self, op: &str) -> Decoded {
-        let rnd = self.rounding();
-        let approx = rnd.is_none() && self.accept("approx");
-        let full = rnd.is_none() && !approx && op == "div" && self.accept("full");
-        let mut mode = Mode { rnd: rnd.unwrap_or_default(), ..Mode::default() };
-        mode.ftz = self.accept("ftz");
-        if matches!(op, "min" | "max") {
-            mode.nan = self.accept("NaN");
-            mode.xorsign = self.accept("xorsign") && {
-                if !self.accept("abs") {
-                    return Err(self.wrong_part("`.abs`"));
-                }
-                true
-            };
+        let (mut rnd, mut approx, mut full) = (None, false, false);
+        let mut mode = Mode::default();
+        let (extreme, sum) = (matches!(op, "min" | "max"), matches!(op, "add" | "sub" | "mul" | "mad" | "fma"));
+        loop {
+            let exact = !approx && !full;
+            if rnd.is_none() && exact && self.peek().is_some_and(|part| ROUNDINGS.contains(&part)) {
+                rnd = self.rounding();
+            } else if rnd.is_none() && exact && self.accept("approx") {
+                approx = true;
+            } else if rnd.is_none() && exact && op == "div" && self.accept("full") {
+                full = true;
+            } else if !mode.ftz && self.accept("ftz") {
+                mode.ftz = true;
+            } else if extreme && !mode.nan && self.accept("NaN") {
+                mode.nan = true;
+            } else if extreme && !mode.xorsign && self.accept("xorsign") {
+                self.words(&["abs"])?;
+                mode.xorsign = true;
+            } else if sum && !mode.sat && !mode.relu && self.accept("sat") {
+                mode.sat = true;
+            } else if op == "fma" && !mode.sat && !mode.relu && self.accept("relu") {
+                mode.relu = true;
+            } else {
+                break;
+            }
         }
-        if matches!(op, "add" | "sub" | "mul" | "mad" | "fma") {
-            mode.sat = self.accept("sat");
-            mode.relu = op == "fma" && !mode.sat && self.accept("relu");
-        }
+        mode.rnd = rnd.unwrap_or_default();
         let ty = self.ty()?;
         self.end()?;
         self.check_float(op, ty, rnd, mode, approx)?;

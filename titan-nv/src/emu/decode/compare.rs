@@ -49,10 +49,18 @@ impl Decoder<'_> {
         op.map(|op| Ok((op, self.pred(3)?))).transpose()
     }
 
-    fn setp(&mut self) -> Decoded {
+    /// The comparison, what combines it with a predicate, and whether subnormals are zeros. `.ftz` may be anywhere, as for the assembler.
+    fn compared(&mut self) -> Result<(&'static str, Option<BoolOp>, bool), EmuError> {
+        let mut ftz = self.accept("ftz");
         let cmp = self.need(&COMPARISONS)?;
+        ftz = ftz || self.accept("ftz");
         let op = self.bool_op();
-        let ftz = self.accept("ftz");
+        ftz = ftz || self.accept("ftz");
+        Ok((cmp, op, ftz))
+    }
+
+    fn setp(&mut self) -> Decoded {
+        let (cmp, op, ftz) = self.compared()?;
         let ty = self.ty()?;
         self.end()?;
         let f = comparison(cmp, ty).filter(|_| ty.bits() >= 16).ok_or_else(|| self.bad_type(ty))?;
@@ -64,9 +72,7 @@ impl Decoder<'_> {
     }
 
     fn set(&mut self) -> Decoded {
-        let cmp = self.need(&COMPARISONS)?;
-        let op = self.bool_op();
-        let ftz = self.accept("ftz");
+        let (cmp, op, ftz) = self.compared()?;
         let (to, ty) = (self.ty()?, self.ty()?);
         self.end()?;
         let f =

@@ -1,8 +1,8 @@
 //! Addresses of variables.
 //!
 //! Shared variables have addresses from [`SHARED_BASE`] on, so that address 0 belongs to no variable, with a gap after each, so that an
-//! access beyond one does not reach the next. The array that the launch sizes is last. Local variables are placed likewise. Variables
-//! in global and constant memory get their addresses when a kernel runs.
+//! access beyond one does not reach the next. The array that the launch sizes is last. Local variables are placed likewise, and so are
+//! arguments and results of calls. Variables in global and constant memory get their addresses when a kernel runs.
 
 use crate::emu::ast::{Ast, Entry, Name, Var};
 use crate::emu::error::{EmuError, ErrorCode};
@@ -61,7 +61,7 @@ impl Layout {
             }
         }
         let mut end = GAP;
-        for (name, v) in variables(ast, entry, Space::Local) {
+        for (name, v) in variables(ast, entry, Space::Local).chain(variables(ast, entry, Space::Param)) {
             let size = v.size.unwrap_or(0);
             let at = end.checked_next_multiple_of(v.align).ok_or_else(|| too_large(v))?;
             end = at.checked_add(size).and_then(|e| e.checked_add(GAP)).ok_or_else(|| too_large(v))?;

@@ -2,9 +2,10 @@
 //!
 //! The simple iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm", 2001) on the
 //! reversed graph of basic blocks. Threads that exit early are not waited for, so paths that end early do not count; a
-//! branch whose paths have no common place before the end has no reconvergence point.
+//! branch whose paths have no common place before the end has no reconvergence point, nor has one whose paths meet at an exit. A point
+//! that a path does not come to, because it ends before, is *loose*: see [`Meet`].
 
-use crate::emu::op::{Inst, Op};
+use crate::emu::op::{Inst, Meet, Op};
 
 const NONE: usize = usize::MAX;
 
@@ -14,14 +15,15 @@ struct Graph {
     successors: Vec<Vec<usize>>,
 }
 
-fn graph(code: &[Inst]) -> Graph {
+/// The blocks; with `every_exit`, of all ways to the end.
+fn graph(code: &[Inst], every_exit: bool) -> Graph {
     let mut leader = vec![false; code.len() + 1];
     leader[0] = true;
     for (i, inst) in code.iter().enumerate() {
         let targets: Vec<u32> = match &inst.op {
             Op::Branch { target } => vec![*target],
             Op::BranchIndexed { targets, .. } => targets.clone(),
-            Op::Exit | Op::Trap => vec![],
+            Op::Exit | Op::Trap | Op::External { .. } => vec![],
             _ => continue,
         };
         leader[i + 1] = true;
@@ -31,14 +33,14 @@ fn graph(code: &[Inst]) -> Graph {
     let block = |at: usize| starts.partition_point(|s| *s <= at) - 1;
     let end = starts.len();
     let mut successors = Vec::new();
-    let mut exits = Vec::new();
+    let mut exits: Vec<usize> = Vec::new();
     for (b, _) in starts.iter().enumerate() {
         let last = starts.get(b + 1).map_or(code.len(), |next| *next) - 1;
         let inst = &code[last];
         let (mut to, leaves): (Vec<usize>, bool) = match &inst.op {
             Op::Branch { target } => (vec![block(*target as usize)], true),
             Op::BranchIndexed { targets, .. } => (targets.iter().map(|t| block(*t as usize)).collect(), true),
-            Op::Exit | Op::Trap => (vec![], true),
+            Op::Exit | Op::Trap | Op::External { .. } => (vec![], true),
             _ => (vec![], false),
         };
         if (!leaves || inst.guard.is_some()) && last + 1 < code.len() {
@@ -50,9 +52,10 @@ fn graph(code: &[Inst]) -> Graph {
     }
     // Threads that exit early are not waited for, so only the last way to the end counts.
     let reached = reachable(&successors);
-    if let Some(last) = exits.into_iter().rfind(|b| reached[*b]) {
-        successors[last].push(end);
-    }
+    exits.retain(|b| reached[*b]);
+    let last = exits.len().saturating_sub(1);
+    exits.drain(..if every_exit { 0 } else { last });
+    exits.into_iter().for_each(|b| successors[b].push(end));
     Graph { starts, successors }
 }
 
@@ -92,8 +95,21 @@ fn postorder(graph: &Graph) -> Vec<usize> {
 
 /// Sets [`Inst::meet`] of every branch.
 pub(super) fn annotate(code: &mut [Inst]) {
-    let graph = graph(code);
-    let order = postorder(&graph);
+    let (some, every) = (graph(code, false), graph(code, true));
+    let (near, far) = (dominators(&some), dominators(&every));
+    for (b, dom) in near.iter().enumerate().take(some.starts.len()) {
+        let last = some.starts.get(b + 1).map_or(code.len(), |next| *next) - 1;
+        let exits = |at: &usize| matches!(code[*at].op, Op::Exit) && code[*at].guard.is_none();
+        let meet = some.starts.get(*dom).copied().filter(|at| !exits(at));
+        if let Some(pc) = meet.and_then(|m| u32::try_from(m).ok()) {
+            code[last].meet = Some(Meet { pc, loose: far[b] != *dom });
+        }
+    }
+}
+
+/// The immediate post-dominator of each block.
+fn dominators(graph: &Graph) -> Vec<usize> {
+    let order = postorder(graph);
     let end = graph.starts.len();
     let mut number = vec![NONE; end + 1];
     order.iter().enumerate().for_each(|(i, b)| number[*b] = i);
@@ -113,13 +129,7 @@ pub(super) fn annotate(code: &mut [Inst]) {
             }
         }
     }
-    for (b, dom) in idom.iter().enumerate().take(end) {
-        let last = graph.starts.get(b + 1).map_or(code.len(), |next| *next) - 1;
-        let meet = graph.starts.get(*dom).copied();
-        if let Some(meet) = meet.and_then(|m| u32::try_from(m).ok()) {
-            code[last].meet = meet;
-        }
-    }
+    idom
 }
 
 fn intersect(idom: &[usize], number: &[usize], mut a: usize, mut b: usize) -> usize {

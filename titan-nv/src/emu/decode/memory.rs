@@ -46,46 +46,48 @@ impl Decoder<'_> {
         Ok(Op::Nop)
     }
 
-    /// Takes the memory order of a load or store, with its scope.
-    fn order(&mut self, store: bool) -> Result<Order, EmuError> {
-        let names: &[&'static str] = if store {
+    /// Takes what stands between the opcode and the type of a load or store: order and scope, state space, cache hints. Compilers write
+    /// them in any sequence, and assemblers accept it.
+    fn qualifiers(&mut self, store: bool) -> Result<Qualifiers, EmuError> {
+        let orders: &[&'static str] = if store {
             &["weak", "volatile", "relaxed", "release"]
         } else {
             &["weak", "volatile", "relaxed", "acquire"]
         };
-        let word = self.one_of(names);
-        if matches!(word, Some("relaxed" | "acquire" | "release")) {
-            self.need(&SCOPES)?;
+        let (mut order, mut scope, mut space, mut policy, mut lanes) = (None, None, None, false, None);
+        while let Some(part) = self.peek() {
+            if order.is_none() && orders.contains(&part) {
+                order = Some(part);
+            } else if scope.is_none() && SCOPES.contains(&part) {
+                scope = Some(part);
+            } else if let Some(its) = Space::named(part).filter(|_| space.is_none()) {
+                space = Some(its);
+            } else if let Some(n) = vector_length(part).filter(|_| lanes.is_none()) {
+                lanes = Some(n);
+            } else if CACHES.contains(&part) || part == "nc" || part.starts_with("L1::") || part.starts_with("L2::") {
+                policy |= part == "L2::cache_hint";
+            } else {
+                break;
+            }
+            self.at += 1;
         }
-        Ok(match word {
+        if scope.is_some() != matches!(order, Some("relaxed" | "acquire" | "release")) {
+            let wanted = format!("one of `.{}`", SCOPES.join("`, `."));
+            return Err(if scope.is_some() { self.misfit("a scope needs an order") } else { self.wrong_part(&wanted) });
+        }
+        let order = match order {
             None | Some("weak") => Order::default(),
             Some("acquire") => Order { strong: true, acquire: true, release: false },
             Some("release") => Order { strong: true, acquire: false, release: true },
             Some(_) => Order { strong: true, acquire: false, release: false },
-        })
-    }
-
-    /// Skips cache hints; returns whether a cache-policy operand will follow.
-    fn hints(&mut self) -> bool {
-        let mut policy = false;
-        while let Some(part) = self.peek() {
-            let hint = CACHES.contains(&part) || part == "nc" || part.starts_with("L1::") || part.starts_with("L2::");
-            if !hint {
-                break;
-            }
-            policy |= part == "L2::cache_hint";
-            self.at += 1;
-        }
-        policy
+        };
+        Ok(Qualifiers { order, space: space.unwrap_or(Space::Generic), policy, lanes: lanes.unwrap_or(1) })
     }
 
     fn lanes(&mut self) -> usize {
-        match self.one_of(&["v2", "v4", "v8"]) {
-            None => 1,
-            Some("v2") => 2,
-            Some("v4") => 4,
-            Some(_) => 8,
-        }
+        let n = self.peek().and_then(vector_length);
+        self.at += usize::from(n.is_some());
+        n.unwrap_or(1)
     }
 
     /// Takes the element type of an access of `n` elements.
@@ -104,11 +106,7 @@ impl Decoder<'_> {
     }
 
     fn load(&mut self) -> Decoded {
-        let order = self.order(false)?;
-        let space = self.peek().and_then(Space::named);
-        self.at += usize::from(space.is_some());
-        let policy = self.hints();
-        let n = self.lanes();
+        let Qualifiers { order, space, policy, lanes: n } = self.qualifiers(false)?;
         let ty = self.access_ty(n)?;
         self.n_operands(&[2 + usize::from(policy)])?;
         let elements = self.elements(0)?;
@@ -122,7 +120,7 @@ impl Decoder<'_> {
         }
         let width = widths.first().copied().unwrap_or(0);
         let sign_to = (ty.is_signed() && width > ty.bits()).then_some(width);
-        let addr = self.address(1, space.unwrap_or(Space::Generic))?;
+        let addr = self.address(1, space)?;
         Ok(Op::Load { dsts, addr, element: Element { bytes: ty.bytes(), sign_to }, order })
     }
 
@@ -130,14 +128,11 @@ impl Decoder<'_> {
         if self.accept("async") {
             return self.store_async();
         }
-        let order = self.order(true)?;
-        let space = self.peek().and_then(Space::named);
-        self.at += usize::from(space.is_some());
-        let policy = self.hints();
-        let n = self.lanes();
+        let Qualifiers { order, space, policy, lanes: n } = self.qualifiers(true)?;
         let ty = self.access_ty(n)?;
         self.n_operands(&[2 + usize::from(policy)])?;
-        if matches!(space, Some(Space::Const | Space::Param)) {
+        let addr = self.address(0, space)?;
+        if matches!(addr.space, Space::Const | Space::Param) {
             return Err(self.misfit("that memory cannot be written"));
         }
         let elements = self.elements(1)?;
@@ -145,7 +140,6 @@ impl Decoder<'_> {
             return Err(self.misfit(&format!("{} registers for {n} elements", elements.len())));
         }
         let srcs = elements.iter().map(|o| self.src_of(o, ty, Width::Wider)).collect::<Result<_, _>>()?;
-        let addr = self.address(0, space.unwrap_or(Space::Generic))?;
         Ok(Op::Store { srcs, addr, element: Element { bytes: ty.bytes(), sign_to: None }, order })
     }
 
@@ -188,6 +182,9 @@ impl Decoder<'_> {
         let extra = usize::from(op == "cas") + usize::from(policy);
         self.n_operands(&[first + 2 + extra])?;
         let addr = self.address(first, space.unwrap_or(Space::Generic))?;
+        if addr.space == Space::Local {
+            return Err(self.misfit("atomics are on global and shared memory"));
+        }
         let srcs = self.src_list(first + 1, n, ty)?;
         let second = if op == "cas" { Some(self.src(first + 2, ty)?) } else { None };
         let dsts = if returns { self.dst_list(0, n, ty)? } else { vec![] };
@@ -281,6 +278,26 @@ impl Decoder<'_> {
         let (dst, src) = (self.address(0, Space::Shared)?, self.address(1, Space::Global)?);
         let ignore: Option<PredSrc> = ignore;
         Ok(Op::CopyAsync { dst, src, bytes, src_bytes, ignore })
+    }
+}
+
+/// What stands between the opcode and the type of a load or store.
+struct Qualifiers {
+    order: Order,
+    space: Space,
+    /// Whether there is an operand with a cache policy.
+    policy: bool,
+    /// The number of elements.
+    lanes: usize,
+}
+
+/// The number of elements of a vector, by its word.
+fn vector_length(part: &str) -> Option<usize> {
+    match part {
+        "v2" => Some(2),
+        "v4" => Some(4),
+        "v8" => Some(8),
+        _ => None,
     }
 }
 

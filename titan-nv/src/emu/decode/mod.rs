@@ -32,10 +32,10 @@ mod sync;
 mod tensormap;
 mod warpgroup;
 
-use super::ast::{Ast, Entry, Instr};
+use super::ast::{Ast, Base, Entry, Instr, Operand};
 use super::error::{EmuError, ErrorCode};
 use super::op::{Inst, Op, Program, Special};
-use super::ty::{Kind, Ty};
+use super::ty::{Kind, Space, Ty};
 use layout::Layout;
 
 pub(crate) use layout::SHARED_BASE;
@@ -65,14 +65,14 @@ pub(crate) fn program(ast: &Ast, entry: &Entry) -> Result<Program, EmuError> {
             .instruction()
             .and_then(|op| d.check_needs().and_then(|()| Ok((op, d.guard()?))))
             .map_err(|e| e.with_site(ast.site(entry, instr)))?;
-        code.push(Inst { guard, op, meet: u32::MAX });
+        code.push(Inst { guard, op, meet: None });
     }
     let has_wgmma = code.iter().any(|inst| matches!(inst.op, Op::Multiply(_)));
     let has_async_proxy = has_wgmma || code.iter().any(|inst| matches!(inst.op, Op::Bulk(_)));
     let has_map_fences = code.iter().any(|inst| matches!(inst.op, Op::MapAcquire { .. }));
     let has_cluster_barrier = code.iter().any(|inst| matches!(inst.op, Op::ClusterArrive { .. }));
     // Reaching the end of the code is a return.
-    code.push(Inst { guard: None, op: Op::Exit, meet: u32::MAX });
+    code.push(Inst { guard: None, op: Op::Exit, meet: None });
     meet::annotate(&mut code);
     Ok(Program {
         code,
@@ -186,6 +186,25 @@ impl<'a> Decoder<'a> {
         self.error(ErrorCode::Unknown, format!("`{}`: there is no such instruction on `.{}`", self.full(), ty.name()))
     }
 
+    /// A call that is left of those that [`super::parse`] replaces.
+    fn external(&mut self) -> Decoded {
+        self.accept("uni");
+        self.end()?;
+        let mut operands = self.instr.operands.iter().skip_while(|o| !matches!(o, Operand::Function(_)));
+        let Some(Operand::Function(name)) = operands.next() else {
+            return Err(self.unknown("a call by an address").with_help("call the function by its name"));
+        };
+        let args = operands.flat_map(|o| match o {
+            Operand::Vector(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        });
+        let args = args.map(|arg| match arg {
+            Operand::Address(name, 0) => self.address_at(Base::Name(*name), 0, Space::Param),
+            _ => Err(self.misfit("arguments of a function that is defined elsewhere are in `.param` space")),
+        });
+        Ok(Op::External { name: name.clone(), args: args.collect::<Result<_, _>>()? })
+    }
+
     fn instruction(&mut self) -> Decoded {
         match self.opcode() {
             "add" | "sub" | "mul" | "mad" | "fma" | "div" | "rem" | "abs" | "neg" | "min" | "max" | "sad" | "addc"
@@ -201,7 +220,7 @@ impl<'a> Decoder<'a> {
             | "setmaxnreg" | "pmevent" => self.synchronisation(),
             "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(),
             "wgmma" | "mapa" | "getctarank" => self.group(),
-            "call" => Err(self.unknown("a call of a function").with_help("inline the function")),
+            "call" => self.external(),
             "tensormap" => self.tensormap(),
             "tcgen05" | "multimem" => Err(self.unknown(&format!("`{}`", self.full()))),
             other => Err(self.error(ErrorCode::Unknown, format!("`{other}` is no instruction that is known"))),

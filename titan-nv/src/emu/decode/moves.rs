@@ -8,6 +8,9 @@ use crate::emu::lane::{LaneFn, Mode, Rnd, convert};
 use crate::emu::op::{BoolOp, Op, PredSrc, Src};
 use crate::emu::ty::{Kind, Space, Ty};
 
+/// The roundings of conversions: to integers, of tf32, of numbers.
+const ROUNDINGS: [&str; 9] = ["rni", "rzi", "rmi", "rpi", "rna", "rn", "rz", "rm", "rp"];
+
 impl Decoder<'_> {
     pub(super) fn movement(&mut self) -> Decoded {
         match self.opcode() {
@@ -67,9 +70,12 @@ impl Decoder<'_> {
         if self.accept("pack") {
             return self.cvt_pack();
         }
-        let rnd = match self.one_of(&["rni", "rzi", "rmi", "rpi", "rna", "rn", "rz", "rm", "rp"]) {
-            None => None,
-            Some(text) => {
+        // The modifiers may be in any order, as for the assembler.
+        let (mut rnd, mut satfinite, mut mode) = (None, false, Mode::default());
+        loop {
+            if rnd.is_none()
+                && let Some(text) = self.one_of(&ROUNDINGS)
+            {
                 let direction = match &text[..2] {
                     "rz" => Rnd::Zero,
                     "rm" => Rnd::Down,
@@ -77,15 +83,20 @@ impl Decoder<'_> {
                     _ if text == "rna" => Rnd::Away,
                     _ => Rnd::Near,
                 };
-                Some((direction, text.len() == 3 && text != "rna"))
+                rnd = Some((direction, text.len() == 3 && text != "rna"));
+            } else if !mode.relu && self.accept("relu") {
+                mode.relu = true;
+            } else if !mode.sat && self.accept("satfinite") {
+                (mode.sat, satfinite) = (true, true);
+            } else if !mode.sat && self.accept("sat") {
+                mode.sat = true;
+            } else if !mode.ftz && self.accept("ftz") {
+                mode.ftz = true;
+            } else {
+                break;
             }
-        };
-        let mut mode = Mode { rnd: rnd.map_or(Rnd::Near, |r| r.0), ..Mode::default() };
-        mode.relu = self.accept("relu");
-        let satfinite = self.accept("satfinite");
-        mode.relu |= self.accept("relu");
-        mode.ftz = self.accept("ftz");
-        mode.sat = self.accept("sat") || satfinite;
+        }
+        mode.rnd = rnd.map_or(Rnd::Near, |r| r.0);
         let (to, from) = (self.ty()?, self.ty()?);
         self.end()?;
         if matches!(to, Ty::F16x2 | Ty::Bf16x2 | Ty::E4m3x2 | Ty::E5m2x2) {

@@ -1,7 +1,8 @@
 //! tidy: table
 //! The PTX version and the target that an instruction needs, beyond PTX 7.0 and sm_80.
 //!
-//! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding one counts. Words
+//! A row applies if the opcode is its opcode and has all of its words; of several rows the most demanding one counts, but of rows with the
+//! same words one suffices. Words
 //! with `#` are about operands: `#_` a discarded result, `#3` the number of operands, `#pred` a predicate as the fourth,
 //! `#cluster` a special register of clusters, `#to-block` a bulk copy into `.shared::cta`. Source: PTX ISA, the notes
 //! "PTX ISA Notes" and "Target ISA Notes" of each instruction; `tests/emu/needs.rs` has an assembler check them.
@@ -36,11 +37,10 @@ const fn row(opcode: &'static str, words: &'static [&'static str], ptx: (u32, u3
 
 const NEEDS: &[Need] = &[
     row("cvt", &["e4m3x2"], (8, 1), 89),
+    row("cvt", &["e4m3x2"], (7, 8), 90),
     row("cvt", &["e5m2x2"], (8, 1), 89),
-    row("cvt", &["satfinite", "f16"], (8, 1), 80),
-    row("cvt", &["satfinite", "bf16"], (8, 1), 80),
-    row("cvt", &["satfinite", "f16x2"], (8, 1), 80),
-    row("cvt", &["satfinite", "bf16x2"], (8, 1), 80),
+    row("cvt", &["e5m2x2"], (7, 8), 90),
+    row("cvt", &["satfinite", "#to-half"], (8, 1), 80),
     row("cvt", &["satfinite", "tf32"], (8, 1), 80),
     row("cvt", &["rn", "tf32"], (7, 8), 90),
     row("cvt", &["rz", "tf32"], (7, 8), 90),
@@ -190,6 +190,7 @@ impl Decoder<'_> {
                     .is_some_and(|p| p == "shared::cta")
             }
             "#from-bf16" => types.last() == Some(&Ty::Bf16),
+            "#to-half" => matches!(types.first(), Some(Ty::F16 | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2)),
             // A conversion between bf16 and a type other than f32.
             "#other-bf16" => types.contains(&Ty::Bf16) && !types.contains(&Ty::F32),
             _ => part(word),
@@ -206,14 +207,16 @@ impl Decoder<'_> {
         let replaced = |n: &Need| {
             rows.iter().any(|o| o.words.len() > n.words.len() && n.words.iter().all(|w| o.words.contains(w)))
         };
-        for n in rows.iter().filter(|n| !replaced(n)) {
+        let fits = |n: &Need| {
             let on = match n.on {
                 On::Every => true,
                 On::Specific => specific,
                 On::Alone => specific && sm == n.sm,
             };
-            let fits = self.ast.version >= n.ptx && sm >= n.sm && on;
-            if !fits {
+            self.ast.version >= n.ptx && sm >= n.sm && on
+        };
+        for n in rows.iter().filter(|n| !replaced(n)) {
+            if !rows.iter().any(|o| o.words == n.words && fits(o)) {
                 let (major, minor) = n.ptx;
                 let suffix = if n.on == On::Every { "" } else { "a" };
                 let (has_major, has_minor) = self.ast.version;

@@ -80,6 +80,9 @@ impl Decoder<'_> {
             Operand::F32(bits) if ty.is_float() || ty.kind() == Kind::Bits => self.single(*bits, ty),
             Operand::F64(bits) if ty.is_float() || ty.kind() == Kind::Bits => self.double(*bits, ty),
             Operand::Address(name, offset) => {
+                if self.is_of_call(*name) {
+                    return Err(self.unknown("the address of an argument or result of a call"));
+                }
                 let address = self.address_of(*name, *offset)?;
                 if ty.bits() < 64 && matches!(address, Src::Symbol(..)) || ty.bits() < 32 {
                     return Err(self.misfit(&format!("an address does not fit `.{}`", ty.name())));
@@ -96,6 +99,11 @@ impl Decoder<'_> {
             return Err(self.misfit("an integer constant stands where a floating-point one is needed"));
         }
         let bits = ty.bits().min(64);
+        // Constants have 64 bits: the upper half of the unsigned ones are negative numbers.
+        let n = match u64::try_from(n) {
+            Ok(unsigned) if bits < 64 => i128::from(unsigned.cast_signed()),
+            Ok(_) | Err(_) => n,
+        };
         let fits = n >= -(1 << (bits - 1)) && n < 1 << bits;
         // The assembler truncates constants that are too large; here losing set bits is an error.
         if !fits {
@@ -181,6 +189,11 @@ impl Decoder<'_> {
         }
     }
 
+    /// Whether a name is that of a variable in `.param` space inside a kernel.
+    fn is_of_call(&self, name: Name) -> bool {
+        matches!(name, Name::Local(_)) && self.space_of(name) == Some(Space::Param)
+    }
+
     /// The operand `[address]` in a space.
     pub(super) fn address(&self, i: usize, space: Space) -> Result<Addr, EmuError> {
         let Operand::Mem(base, offset) = self.operand(i)? else {
@@ -212,7 +225,14 @@ impl Decoder<'_> {
                     let its = its.map_or("no", Space::name);
                     return Err(self.misfit(&format!("the variable is in {its} memory, not in {}", space.name())));
                 }
-                (self.address_of(name, offset)?, false, 0)
+                let base = self.address_of(name, offset)?;
+                let space = match (space, its) {
+                    // Without a state space, an access by a variable's name is in that variable's space.
+                    (Space::Generic, Some(its @ (Space::Shared | Space::Local | Space::Global))) => its,
+                    (Space::Param, _) if self.is_of_call(name) => Space::Local,
+                    _ => space,
+                };
+                return Ok(Addr { base, offset: 0, space, narrow: false });
             }
         };
         Ok(Addr { base: src, offset, space, narrow })

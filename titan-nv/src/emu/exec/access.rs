@@ -227,6 +227,53 @@ impl Cluster<'_> {
         Ok(())
     }
 
+    /// The error of a call of a function that the module does not define.
+    pub(super) fn external(&mut self, who: Who, name: &str, args: &[Addr], world: &mut World<'_>) -> Fail {
+        let ("__assertfail", [message, file, line, function, _]) = (name, args) else {
+            let message = format!("`{name}` is defined elsewhere, and modules are not linked");
+            return Fail::new(ErrorCode::Unknown, message);
+        };
+        let lane = who.active.trailing_zeros() as usize & 31;
+        let mut text = |addr| self.text(who, lane, addr, world).unwrap_or_else(|| "?".to_owned());
+        let (message, file, function) = (text(message), text(file), text(function));
+        let line = self.argument::<4>(who, lane, line, world).map_or(0, u32::from_le_bytes);
+        Fail::new(ErrorCode::Trap, format!("the assertion `{message}` in `{function}` failed at {file}:{line}"))
+            .lane(lane)
+    }
+
+    /// The bytes of an argument of a call.
+    fn argument<const N: usize>(
+        &mut self,
+        who: Who,
+        lane: usize,
+        addr: &Addr,
+        world: &mut World<'_>,
+    ) -> Option<[u8; N]> {
+        let address = self.addresses(who, addr).ok()?[lane];
+        let at = self.at(who, lane, addr, address, 1).ok()?;
+        let mut bytes = [0; N];
+        self.read(who, at, &mut bytes, world).ok().filter(|defined| *defined).map(|_| bytes)
+    }
+
+    /// The text to which an argument of a call points, if there is one.
+    fn text(&mut self, who: Who, lane: usize, addr: &Addr, world: &mut World<'_>) -> Option<String> {
+        /// As much of a text is shown.
+        const MOST: u64 = 200;
+        let start = u64::from_le_bytes(self.argument(who, lane, addr, world)?);
+        let generic = Addr { base: Src::Imm(0), offset: 0, space: Space::Generic, narrow: false };
+        let mut text = Vec::new();
+        for address in (0..MOST).map(|i| start.wrapping_add(i)) {
+            let at = self.at(who, lane, &generic, address, 1).ok()?;
+            let mut byte = [0];
+            self.read(who, at, &mut byte, world).ok().filter(|defined| *defined)?;
+            if byte == [0] {
+                break;
+            }
+            text.extend(byte);
+        }
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
     /// Whether anything changed.
     #[expect(clippy::too_many_arguments, reason = "what an atomic operation is")]
     fn atomic(

@@ -1,7 +1,8 @@
 //! Shuffles, votes and similar exchanges within a warp.
 //!
-//! The threads that a member mask names must execute the instruction together: a thread that is elsewhere is an error, though
-//! hardware would wait for it. Reading from a thread that does not take part gives an uninitialised value.
+//! The threads that a member mask names must execute the instruction together, but for those that have ended: a thread that is elsewhere
+//! and does not end is an error, though hardware would wait until it executes it. Reading from a thread that does not take part gives an
+//! uninitialised value.
 
 use super::{Fail, Run, Step, Who, misplaced};
 use crate::emu::cluster::Cluster;
@@ -19,7 +20,8 @@ impl Cluster<'_> {
         if missing != 0 {
             let message =
                 format!("threads {missing:#010x} of the member mask {mask:#010x} do not execute this with the others");
-            return Err(Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize));
+            let fail = Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize);
+            return Err(fail.absent(missing, true));
         }
         Ok(mask)
     }

@@ -47,11 +47,15 @@ pub(crate) struct Fail {
     pub(crate) help: Option<&'static str>,
     /// The lane of the warp at which the error occurred, if it is not the first of the fragment.
     pub(crate) lane: Option<usize>,
+    /// If the error is that these threads do not execute the instruction with the others: there is none if they have ended.
+    pub(crate) absent: u32,
+    /// Whether they need not execute it at the same time, so that they are not held up before.
+    pub(crate) anyway: bool,
 }
 
 impl Fail {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Fail {
-        Fail { code, message: message.into(), at: None, other: None, help: None, lane: None }
+        Fail { code, message: message.into(), at: None, other: None, help: None, lane: None, absent: 0, anyway: false }
     }
 
     /// The error for a fault of a memory.
@@ -66,6 +70,11 @@ impl Fail {
 
     pub(crate) fn help(mut self, help: &'static str) -> Fail {
         self.help = Some(help);
+        self
+    }
+
+    pub(crate) fn absent(mut self, threads: u32, anyway: bool) -> Fail {
+        (self.absent, self.anyway) = (threads, anyway);
         self
     }
 
@@ -296,6 +305,7 @@ impl<'a> Cluster<'a> {
             Op::Exit => self.exit(who, world.watch),
             Op::Trap => Err(Fail::new(ErrorCode::Trap, "the kernel trapped")),
             Op::Nop => Ok(Step::Next),
+            Op::External { name, args } => Err(self.external(who, name, args, world)),
             Op::Lane { .. }
             | Op::Setp { .. }
             | Op::Set { .. }

@@ -5,7 +5,7 @@ use crate::emu::cluster::Cluster;
 use crate::emu::lane::{LaneFn, Mode};
 use crate::emu::memory::{from_generic, to_generic};
 use crate::emu::mma::Lanes;
-use crate::emu::op::{BoolOp, Op, PredSrc, Src};
+use crate::emu::op::{BoolOp, Meet, Op, PredSrc, Src};
 use crate::emu::ty::Space;
 use crate::emu::warp::lanes_of;
 
@@ -214,7 +214,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    pub(super) fn branch(&mut self, who: Who, mask: u32, target: u32, meet: u32) -> Step {
+    pub(super) fn branch(&mut self, who: Who, mask: u32, target: u32, meet: Option<Meet>) -> Step {
         let stay = mask & !who.active;
         if stay == 0 {
             return Step::Jump(target);
@@ -223,7 +223,14 @@ impl Cluster<'_> {
         Step::Changed
     }
 
-    pub(super) fn branch_indexed(&mut self, who: Who, mask: u32, index: Src, targets: &[u32], meet: u32) -> Run<Step> {
+    pub(super) fn branch_indexed(
+        &mut self,
+        who: Who,
+        mask: u32,
+        index: Src,
+        targets: &[u32],
+        meet: Option<Meet>,
+    ) -> Run<Step> {
         let values = self.need(who, index)?;
         let mut ways: Vec<(u32, u32)> = Vec::new();
         let stay = mask & !who.active;

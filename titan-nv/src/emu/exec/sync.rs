@@ -47,7 +47,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Checks that all threads of the warp that have not ended execute this instruction together.
+    /// Checks that all threads of the warp that have not ended execute this instruction together. If others end later, it is executed then.
     pub(super) fn together(&self, who: Who, what: &str) -> Run<()> {
         let missing = self.warps[who.warp].live & !who.active;
         if missing == 0 {
@@ -57,7 +57,8 @@ impl Cluster<'_> {
             "{what} is executed by threads {:#010x} of the warp, and threads {missing:#010x} have not come with them",
             who.active
         );
-        let fail = Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize);
+        let fail =
+            Fail::new(ErrorCode::Divergence, message).lane(missing.trailing_zeros() as usize).absent(missing, false);
         Err(fail.help("instructions that are `.aligned` need all threads of the warp at the same time"))
     }
 
@@ -138,7 +139,7 @@ impl Cluster<'_> {
         let w = &mut self.warps[who.warp];
         let rest = w.fragments[who.fragment].mask & !who.active;
         if rest != 0 {
-            w.split(who.fragment, u32::MAX, &[(who.pc + 1, rest), (who.pc, who.active)]);
+            w.split(who.fragment, None, &[(who.pc + 1, rest), (who.pc, who.active)]);
         }
         rest != 0
     }
@@ -193,7 +194,7 @@ impl Cluster<'_> {
             .iter()
             .filter_map(|f| match f.wait {
                 Hold::Warp(mask) => Some(mask),
-                Hold::None | Hold::Agents | Hold::Reduction { .. } | Hold::Registers(_) => None,
+                Hold::None | Hold::Agents | Hold::Reduction { .. } | Hold::Registers(_) | Hold::Ends { .. } => None,
             })
             .collect();
         for mask in masks {

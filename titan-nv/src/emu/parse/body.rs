@@ -1,4 +1,4 @@
-//! A kernel: its declaration and its body, to the end of its braces.
+//! A kernel or a function: its declaration and its body, to the end of its braces.
 
 use super::Parser;
 
@@ -21,6 +21,8 @@ pub(super) struct Body {
     /// Label operands that are to be resolved: instruction, operand, name, scopes from the innermost out, line.
     pub(super) open: Vec<OpenLabel>,
     n_scopes: usize,
+    /// Whether it is a function, whose variables that are the same in all calls belong to the module.
+    is_function: bool,
 }
 
 pub(super) struct Scope {
@@ -38,6 +40,21 @@ pub(super) struct OpenLabel {
 }
 
 impl Body {
+    /// A body with the scope of its parameters.
+    pub(super) fn new(entry: Entry, is_function: bool) -> Body {
+        let mut body = Body {
+            entry,
+            scopes: vec![],
+            labels: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            open: vec![],
+            n_scopes: 0,
+            is_function,
+        };
+        body.enter();
+        body
+    }
+
     fn enter(&mut self) {
         self.scopes.push(Scope { number: self.n_scopes, names: BTreeMap::new() });
         self.n_scopes += 1;
@@ -47,7 +64,7 @@ impl Body {
         self.scopes.iter().rev().find_map(|s| s.names.get(name).copied())
     }
 
-    fn define(&mut self, text: String, name: Name, line: u32) -> Result<(), EmuError> {
+    pub(super) fn define(&mut self, text: String, name: Name, line: u32) -> Result<(), EmuError> {
         let twice = EmuError::at(ErrorCode::Symbol, line, format!("`{text}` is declared twice"));
         let scope = self.scopes.last_mut();
         let free = scope.is_some_and(|s| s.names.insert(text, name).is_none());
@@ -66,7 +83,7 @@ impl Body {
     }
 
     /// Replaces labels by positions.
-    fn close(&mut self) -> Result<(), EmuError> {
+    pub(super) fn close(&mut self) -> Result<(), EmuError> {
         for open in std::mem::take(&mut self.open) {
             let list = open.scopes.iter().find_map(|s| self.lists.get(&(*s, open.name.clone())));
             let target = match list {
@@ -95,22 +112,7 @@ impl Parser<'_> {
         let line = self.peek().line;
         let name = self.word("the name of a kernel")?.to_owned();
         let params = if self.accept('(') { self.params()? } else { Vec::new() };
-        let entry = Entry {
-            name,
-            params,
-            required: None,
-            max: None,
-            cluster: None,
-            explicit_cluster: false,
-            max_registers: None,
-            regs: Vec::new(),
-            vars: Vec::new(),
-            code: Vec::new(),
-            locs: Vec::new(),
-        };
-        let mut body =
-            Body { entry, scopes: vec![], labels: BTreeMap::new(), lists: BTreeMap::new(), open: vec![], n_scopes: 0 };
-        body.enter();
+        let mut body = Body::new(Entry::new(name, params), false);
         for i in 0..body.entry.params.len() {
             body.define(body.entry.params[i].name.clone(), Name::Param(i), line)?;
         }
@@ -124,8 +126,8 @@ impl Parser<'_> {
         self.push_entry(body.entry, line)
     }
 
-    /// Directives between a kernel's parameters and its body.
-    fn limits(&mut self, entry: &mut Entry) -> Result<(), EmuError> {
+    /// Directives between the parameters of a kernel or function and its body.
+    pub(super) fn limits(&mut self, entry: &mut Entry) -> Result<(), EmuError> {
         while self.peek().tok == Tok::Word {
             let token = self.next();
             match token.text {
@@ -151,7 +153,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn body(&mut self, body: &mut Body) -> Result<(), EmuError> {
+    pub(super) fn body(&mut self, body: &mut Body) -> Result<(), EmuError> {
         body.enter();
         let mut depth = 1;
         while depth > 0 {
@@ -212,16 +214,18 @@ impl Parser<'_> {
             ".pragma" => self.pragma(),
             ".file" => self.file(),
             text => {
-                let space = text.strip_prefix('.').and_then(Space::named).filter(|s| *s != Space::Param);
-                let Some(space) = space else {
+                let Some(space) = text.strip_prefix('.').and_then(Space::named) else {
                     let message = format!("`{text}` inside a kernel is not emulated");
                     return Err(EmuError::at(ErrorCode::Unknown, token.line, message));
                 };
                 self.next();
                 for var in self.variables(space, false)? {
-                    let name = Name::Local(body.entry.vars.len());
-                    body.define(var.name.clone(), name, token.line)?;
-                    body.entry.vars.push(var);
+                    let of_module = body.is_function && !matches!(space, Space::Local | Space::Param);
+                    let vars = if of_module { &mut self.ast.vars } else { &mut body.entry.vars };
+                    let name = if of_module { Name::Global(vars.len()) } else { Name::Local(vars.len()) };
+                    let text = var.name.clone();
+                    vars.push(var);
+                    body.define(text, name, token.line)?;
                 }
                 Ok(())
             }
@@ -231,10 +235,7 @@ impl Parser<'_> {
     /// `.reg .b32 %r<9>, %x;`
     fn registers(&mut self, body: &mut Body) -> Result<(), EmuError> {
         let line = self.next().line;
-        let word = self.word("a type")?;
-        let ty = word.strip_prefix('.').and_then(Ty::named);
-        let unknown = || EmuError::at(ErrorCode::Unknown, line, format!("registers of type `{word}` are not emulated"));
-        let ty = ty.filter(|t| t.kind() == Kind::Pred || (16..=64).contains(&t.bits())).ok_or_else(unknown)?;
+        let ty = self.type_of_register()?;
         loop {
             let base = self.word("the name of a register")?.to_owned();
             // `%tid.x` would be a component of a register `%tid`.
@@ -261,6 +262,14 @@ impl Parser<'_> {
         }
     }
 
+    pub(super) fn type_of_register(&mut self) -> Result<Ty, EmuError> {
+        let line = self.peek().line;
+        let word = self.word("a type")?;
+        let ty = word.strip_prefix('.').and_then(Ty::named);
+        let unknown = || EmuError::at(ErrorCode::Unknown, line, format!("registers of type `{word}` are not emulated"));
+        ty.filter(|t| t.kind() == Kind::Pred || (16..=64).contains(&t.bits())).ok_or_else(unknown)
+    }
+
     fn instruction(&mut self, body: &mut Body) -> Result<(), EmuError> {
         let first = self.peek();
         let mut guard = None;
@@ -273,12 +282,15 @@ impl Parser<'_> {
             guard = Some((reg, negated));
         }
         let opcode = self.word("an opcode")?;
+        let is_call = opcode == "call" || opcode == "call.uni";
         let mut operands = Vec::new();
         while !self.is(';') {
             if !operands.is_empty() {
                 self.expect(',')?;
             }
-            let operand = self.operand(body, operands.len())?;
+            let n = operands.len();
+            let list = is_call && self.is('(');
+            let operand = if list { self.arguments(body, n)? } else { self.operand(body, n)? };
             operands.push(operand);
         }
         let end = self.peek().span.1;

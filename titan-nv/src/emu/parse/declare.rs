@@ -32,9 +32,23 @@ impl Declared {
     }
 }
 
+/// What comes before the names of a declaration.
+#[derive(Clone, Copy)]
+struct Kinds {
+    ty: Ty,
+    lanes: u64,
+    align: u32,
+}
+
 impl Parser<'_> {
     /// `.align 8 .v2 .b32 name[4][2]`; the word for the space is already read.
     fn declared(&mut self) -> Result<Declared, EmuError> {
+        let kind = self.kind()?;
+        self.with_name(kind)
+    }
+
+    /// `.align 8 .v2 .b32`
+    fn kind(&mut self) -> Result<Kinds, EmuError> {
         let (mut align, mut lanes, mut ty) = (0, 1_u64, None);
         while ty.is_none() {
             let line = self.peek().line;
@@ -60,6 +74,11 @@ impl Parser<'_> {
         if !(align == 0 || align.is_power_of_two() && align <= 4096) {
             return Err(self.error("an alignment is a power of two, up to 4096"));
         }
+        Ok(Kinds { ty, lanes, align })
+    }
+
+    /// `name[4][2]`
+    fn with_name(&mut self, Kinds { ty, lanes, align }: Kinds) -> Result<Declared, EmuError> {
         let name = self.word("a name")?.to_owned();
         let (mut count, mut is_array) = (Some(lanes), lanes > 1);
         while self.accept('[') {
@@ -89,8 +108,18 @@ impl Parser<'_> {
 
     /// The rest of a declaration of variables, to its semicolon.
     pub(super) fn variables(&mut self, space: Space, is_extern: bool) -> Result<Vec<Var>, EmuError> {
+        let kind = self.kind()?;
+        let mut all = vec![self.variable(kind, space, is_extern)?];
+        while self.accept(',') {
+            all.push(self.variable(kind, space, is_extern)?);
+        }
+        self.expect(';')?;
+        Ok(all)
+    }
+
+    fn variable(&mut self, kind: Kinds, space: Space, is_extern: bool) -> Result<Var, EmuError> {
         let line = self.peek().line;
-        let d = self.declared()?;
+        let d = self.with_name(kind)?;
         let mut size = d.size(line)?;
         let mut init = Init::default();
         if self.accept('=') {
@@ -110,8 +139,18 @@ impl Parser<'_> {
             let message = format!("`{}` is defined elsewhere, and modules are not linked", d.name);
             return Err(EmuError::at(ErrorCode::Unknown, line, message));
         }
-        self.expect(';')?;
-        Ok(vec![Var { name: d.name, space, align: d.align, size, init }])
+        Ok(Var { name: d.name, space, align: d.align, size, init })
+    }
+
+    /// A parameter or result of a function in `.param` space; the word for the space is already read.
+    pub(super) fn formal(&mut self) -> Result<Var, EmuError> {
+        let line = self.peek().line;
+        let d = self.declared()?;
+        let size = d.size(line)?;
+        if size.is_none() {
+            return Err(EmuError::at(ErrorCode::Unknown, line, format!("parameter `{}` has no size", d.name)));
+        }
+        Ok(Var { name: d.name, space: Space::Param, align: d.align, size, init: Init::default() })
     }
 
     /// A value, or values in braces, for elements of a type.

@@ -1,10 +1,11 @@
 //! Parses tokens to an [`Ast`]: the grammar of modules.
 //!
-//! Names are resolved here, by scope. Valid PTX that the emulator does not support is an error at its line; sections of debug
-//! information, and directives without an effect on the meaning, are skipped.
+//! Names are resolved here, by scope, and calls of functions are replaced by their code. Valid PTX that the emulator does not support is an
+//! error at its line; sections of debug information, and directives without an effect on the meaning, are skipped.
 //! Source: PTX ISA, "Directives".
 
 mod body;
+mod call;
 mod declare;
 mod expr;
 mod operand;
@@ -13,7 +14,7 @@ use super::ast::{Ast, Entry, Name, Var};
 use super::error::{EmuError, ErrorCode};
 use super::lex::{Tok, Token, tokens};
 use super::ty::Space;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Parses a module.
 pub(crate) fn module(text: &str) -> Result<Ast, EmuError> {
@@ -29,10 +30,11 @@ pub(crate) fn module(text: &str) -> Result<Ast, EmuError> {
             entries: Vec::new(),
         },
         names: BTreeMap::new(),
-        functions: BTreeSet::new(),
+        functions: BTreeMap::new(),
         depth: 0,
     };
     parser.module()?;
+    parser.replace_calls()?;
     Ok(parser.ast)
 }
 
@@ -42,7 +44,8 @@ struct Parser<'a> {
     ast: Ast,
     /// The variables of the module, by name.
     names: BTreeMap<String, Name>,
-    functions: BTreeSet<String>,
+    /// The functions, with the position of the first token after `.func`; `None` for one that is declared and not defined.
+    functions: BTreeMap<String, Option<usize>>,
     /// The current nesting depth of braces and parentheses.
     depth: u32,
 }
@@ -267,27 +270,33 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Records a function's name and skips its body: a call of it is an error at the call.
+    /// Records a function, and skips its body: it is parsed when a kernel calls it.
     fn func(&mut self) -> Result<(), EmuError> {
         self.next();
+        let start = self.at;
         if self.is('(') {
             self.parentheses()?;
         }
         let name = self.word("the name of a function")?.to_owned();
-        self.functions.insert(name);
-        if self.is('(') {
-            self.parentheses()?;
-        }
+        let defined = self.functions.entry(name).or_insert(None);
         let mut depth = 0;
         loop {
-            match self.next().tok {
-                Tok::Punct(';') if depth == 0 => return Ok(()),
+            match self.tokens.get(self.at).map_or(Tok::End, |token| token.tok) {
+                Tok::Punct(';') if depth == 0 => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Tok::Punct('}') if depth == 1 => {
+                    self.at += 1;
+                    *defined = Some(start);
+                    return Ok(());
+                }
                 Tok::Punct('{') => depth += 1,
-                Tok::Punct('}') if depth == 1 => return Ok(()),
                 Tok::Punct('}') => depth -= 1,
                 Tok::End => return Err(self.expected("the end of the function")),
                 _ => {}
             }
+            self.at += 1;
         }
     }
 

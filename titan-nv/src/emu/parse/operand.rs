@@ -27,7 +27,6 @@ impl Parser<'_> {
             Tok::Word if token.text != "WARP_SZ" => self.named(body, index),
             Tok::Punct('{') => self.vector(body, index),
             Tok::Punct('[') => self.memory(body, index),
-            Tok::Punct('(') if self.ahead(1).tok == Tok::Word => self.arguments(body, index),
             Tok::Punct('!') if self.ahead(1).tok == Tok::Word => {
                 self.next();
                 match self.named(body, index)? {
@@ -74,7 +73,7 @@ impl Parser<'_> {
             }
             return Ok(Operand::Special(name.to_owned()));
         }
-        if self.functions.contains(name) {
+        if self.functions.contains_key(name) {
             return Ok(Operand::Function(name.to_owned()));
         }
         body.use_label(index, name, token.line);
@@ -103,7 +102,7 @@ impl Parser<'_> {
     }
 
     /// Parses the arguments or results of a call.
-    fn arguments(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
+    pub(super) fn arguments(&mut self, body: &mut Body, index: usize) -> Result<Operand, EmuError> {
         self.expect('(')?;
         let mut all = Vec::new();
         while !self.accept(')') {

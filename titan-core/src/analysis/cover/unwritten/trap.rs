@@ -130,22 +130,25 @@ impl Bounds<'_> {
         }
     }
 
-    /// The expression that equals a value: a constant, an argument, an extent, or an extent divided by a constant and rounded up.
     fn exact(&self, value: Value) -> Option<HostExpr> {
-        let kernel = self.kernel;
-        if let Def::Param(param) = kernel.value(value).def {
-            let kind = kernel.sig.params.get(param).map(|p| &p.kind);
-            return (kind == Some(&ParamKind::Scalar(Elem::I32))).then_some(HostExpr::Scalar(param));
-        }
-        if let Some(c) = kernel.int_constant(value) {
-            return Some(HostExpr::Const(c));
-        }
-        if let Some((of, by)) = cdiv(kernel, value) {
-            return Some(HostExpr::binary(HostOp::Cdiv, self.exact(of)?, HostExpr::Const(by.into())));
-        }
-        let op = kernel.def_op(value)?;
-        let (OpKind::Dim(axis), [tensor]) = (&op.kind, &op.args[..]) else { return None };
-        let Def::Param(param) = kernel.value(*tensor).def else { return None };
-        Some(HostExpr::Dim(param, usize::from(*axis)))
+        exact(self.kernel, value)
     }
+}
+
+/// The expression that equals a value: a constant, an argument, an extent, or an extent divided by a constant and rounded up.
+pub(super) fn exact(kernel: &Kernel, value: Value) -> Option<HostExpr> {
+    if let Def::Param(param) = kernel.value(value).def {
+        let kind = kernel.sig.params.get(param).map(|p| &p.kind);
+        return (kind == Some(&ParamKind::Scalar(Elem::I32))).then_some(HostExpr::Scalar(param));
+    }
+    if let Some(c) = kernel.int_constant(value) {
+        return Some(HostExpr::Const(c));
+    }
+    if let Some((of, by)) = cdiv(kernel, value) {
+        return Some(HostExpr::binary(HostOp::Cdiv, exact(kernel, of)?, HostExpr::Const(by.into())));
+    }
+    let op = kernel.def_op(value)?;
+    let (OpKind::Dim(axis), [tensor]) = (&op.kind, &op.args[..]) else { return None };
+    let Def::Param(param) = kernel.value(*tensor).def else { return None };
+    Some(HostExpr::Dim(param, usize::from(*axis)))
 }
