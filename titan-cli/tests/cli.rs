@@ -475,7 +475,7 @@ fn a_long_chain_of_operations_is_checked_in_time() {
     let dir = tempfile("long");
     let file = dir.join("long.tir");
     let mut text =
-        "kernel @long(%y: mut tensor<f32>[N]) grid(1) {\n    %zero = const 0 : i32\n    %v0 = const 1.0 : f32\n"
+        "kernel @long(%y: mut tensor<f32>[N]) grid unchecked(1) {\n    %zero = const 0 : i32\n    %v0 = const 1.0 : f32\n"
             .to_owned();
     for i in 0..100_000 {
         writeln!(text, "    %v{} = add %v{i}, %v{i}", i + 1).unwrap();
