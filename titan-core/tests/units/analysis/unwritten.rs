@@ -286,11 +286,9 @@ fn extents_of_unflatten_are_the_numbers_of_parts() {
         let op = if method == "unflatten" { "unflatten" } else { "unflatten_grouped<4>" };
         accepts(programs, &body(&format!("{op} %m, %h, %k")));
         accepts(unchecked, &body(&format!("{op} %m, %k, %h")));
-        // Fewer columns than there are: the parts beyond them have no number.
-        let of_four = "(%c: mut tensor<f32>[M, N]) grid(M * 4)";
-        let (title, help) = one(of_four, &body(&format!("{op} %m, %h, %four")));
-        assert!(title.contains(" no program writes `c` at index 256 along axis 1: "), "{title}");
-        assert!(title.ends_with(&format!("`{method}` counts to 4 there, and `c` has 5 parts")), "{title}");
+        // A constant number of columns.
+        let (title, help) = one(programs, &body(&format!("{op} %m, %h, %four")));
+        assert!(title.contains(" no program writes `c` at index "), "{title}");
         assert_eq!(help[0], format!("the extents of `{method}` are the numbers of parts of `c`: `[M, cdiv(N, 64)]`"));
         // Extents in the other order, and elements in the place of parts.
         for wrong in ["%k, %h", "%h, %n"] {
