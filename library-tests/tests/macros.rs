@@ -87,7 +87,7 @@ macro_rules! pasted {
                 let p = program_id(0);
                 let $x = [<$x _in>].load_tile::<16>([p]);
                 let s = 3.0f32;
-                let [<s _ 2>] = $e * s;
+                let [<s _ 2>] = ($e) * s;
                 dst.store_tile([p], s_2 + $x);
             }
         }
