@@ -52,7 +52,7 @@ macro_rules! kernel_of_another_crate {
     ($name:ident, $x:ident => $e:expr) => {
         /// Made by a macro of another crate.
         #[titan::kernel]
-        pub fn $name(#[shape(N)] src: &Tensor<f32, 1>, #[shape(N)] dst: &mut Tensor<f32, 1>) {
+        fn $name(#[shape(N)] src: &Tensor<f32, 1>, #[shape(N)] dst: &mut Tensor<f32, 1>) {
             let p = program_id(0);
             let $x = src.load_tile::<16>([p]);
             let s = $crate::ADDED;

@@ -247,3 +247,21 @@ fn extents_need_not_be_powers_of_two() -> titan::Result<()> {
     assert_eq!(same!(any_extent::<1, 112>(dev; &x; f32, [1, 112])), [113.0; 112]);
     Ok(())
 }
+
+/// Extents whose operators have no names of their own.
+#[titan::kernel(instances(B in [6]), grid(cdiv(N, B)))]
+fn extents_of_bits<const B: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    let four = Tile::<f32, { B ^ 2 }>::ones().reduce_sum::<0>();
+    let six = Tile::<f32, { B | 2 }>::ones().reduce_sum::<0>();
+    let two = Tile::<f32, { B & 2 }>::ones().reduce_sum::<0>();
+    y.store_tile([p], x.load_tile::<B>([p]) + four * 100.0 + six * 10.0 + two);
+}
+
+#[test]
+fn extents_with_different_operators_are_different() -> titan::Result<()> {
+    let dev = device();
+    let x = dev.tensor(&ramp(7, 0.0, 1000.0), [7])?;
+    assert_eq!(same!(extents_of_bits::<6>(dev; &x; f32, [7])), ramp(7, 462.0, 1000.0));
+    Ok(())
+}
