@@ -286,7 +286,7 @@ fn permutations_are_parts() -> titan::Result<()> {
         leaves!(exchanged(), [n], (0..n as i32).map(|i| (i / 8) ^ 1).collect());
     }
     for m in [1, 7, 20] {
-        leaves!(swizzled(), [m, 8], (0..m as i32 * 8).map(|i| i / 8 * 10 + (i % 8 ^ (i / 8 & 7))).collect());
+        leaves!(swizzled(), [m, 8], (0..m as i32 * 8).map(|i| i / 8 * 10 + ((i % 8) ^ ((i / 8) & 7))).collect());
     }
     Ok(())
 }

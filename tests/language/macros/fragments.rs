@@ -1,5 +1,7 @@
 //! Fragments of every kind, and tokens that are taken one by one.
 
+#![expect(clippy::nonminimal_bool, clippy::eq_op, reason = "the operators of fragments are the subject")]
+
 use super::gives;
 use titan::prelude::*;
 

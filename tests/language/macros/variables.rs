@@ -172,7 +172,7 @@ taken_apart!(pattern_cba, (c, [b, a]) => c * (b - a));
 #[test]
 fn patterns() -> titan::Result<()> {
     gives!(pattern_abc(), |x| x * 30.0 + 9.0);
-    gives!(pattern_cba(), |x| x * -1.0 + 9.0);
+    gives!(pattern_cba(), |x| 9.0 - x);
     Ok(())
 }
 

@@ -353,6 +353,12 @@ impl Forms {
         ranges
     }
 
+    /// The form of an operation on bits, as such or as one on numbers.
+    fn of_bits(&self, kernel: &Kernel, op: &Op, kind: BinOp, [a, b]: [&Affine; 2]) -> Affine {
+        let bits = Bitwise::of(kind).and_then(|bits| self.bitwise(kernel, op, bits, a, b));
+        bits.unwrap_or_else(|| self.binary(kind, a, b))
+    }
+
     /// The form of a result of an operation whose operands have these forms.
     fn form(&self, kernel: &Kernel, op: &Op, result: usize, args: &[Affine]) -> Affine {
         let arg = |i: usize| args.get(i).cloned().unwrap_or_else(Affine::unknown);
@@ -385,10 +391,7 @@ impl Forms {
             OpKind::Interleave => arg(0).join(&arg(1), &self.ranges),
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
-            OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => {
-                let bits = Bitwise::of(*kind).and_then(|bits| self.bitwise(kernel, op, bits, &arg(0), &arg(1)));
-                bits.unwrap_or_else(|| self.binary(*kind, &arg(0), &arg(1)))
-            }
+            OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => self.of_bits(kernel, op, *kind, [&arg(0), &arg(1)]),
             OpKind::Binary(kind) => self.binary(*kind, &arg(0), &arg(1)),
             OpKind::Cast(_) => match op.args.first().map(|a| kernel.ty(*a).elem()) {
                 Some(Elem::I32) => arg(0),

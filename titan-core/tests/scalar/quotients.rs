@@ -83,7 +83,7 @@ fn same_single(got: u64, want: f32) -> bool {
 /// numerators, and those with zero, infinity, or a power of two of `bf16`.
 #[test]
 fn quotients_of_halves_are_rounded_once() {
-    let is_meant = |first: &u16| test_depth::is_full() || first / 8 % 5 == 0 || (first + 7) % 128 < 8;
+    let is_meant = |first: &u16| test_depth::is_full() || (first / 8).is_multiple_of(5) || (first + 7) % 128 < 8;
     for elem in [Elem::F16, Elem::Bf16] {
         let row = Row::new(elem);
         let mut random = Random(0x51ab_77e1);

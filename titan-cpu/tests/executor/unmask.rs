@@ -98,7 +98,7 @@ fn masks_that_hold_at_first_are_left_out() {
         let after = unmask(&before, false).unwrap_or_else(|| panic!("{mask}: no mask is found"));
         assert_eq!((loops(&before), loops(&after)), (1, 2), "{mask}");
         // In the quick depth a ninth of the arguments, other ones for each loop.
-        let is_meant = |of: usize| test_depth::is_full() || (of + number) % KEYS.len() == 0;
+        let is_meant = |of: usize| test_depth::is_full() || (of + number).is_multiple_of(KEYS.len());
         let all = KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))).enumerate();
         for (_, (keys, x)) in all.filter(|(of, _)| is_meant(*of)) {
             assert_eq!(results(&before, keys, x), results(&after, keys, x), "{mask}: {keys} keys, {x}, from {from}");

@@ -60,7 +60,7 @@ pub(crate) fn orders() -> [Options; 4] {
 pub(crate) fn order_of(number: usize) -> Options {
     let orders = orders();
     let order = orders[number % orders.len()].clone();
-    Options { sanitize: test_depth::is_full() || number / orders.len() % 2 == 0, ..order }
+    Options { sanitize: test_depth::is_full() || (number / orders.len()).is_multiple_of(2), ..order }
 }
 
 /// The orders for a case of many: in the quick depth one of them, in turn, so that each order meets some of the cases.

@@ -207,7 +207,7 @@ fn modules_of_the_core_name_only_modules_below_them() {
         sources.extend([src.join(format!("{module}.rs"))].into_iter().filter(|f| f.exists()));
         for file in sources {
             let text = code_of(&file);
-            for target in named(&text) {
+            for target in named(text) {
                 let known = MODULES.iter().any(|(m, _)| *m == target);
                 if known && target != *module && !allowed.contains(&target) {
                     found.push(format!("{}: `{module}` names `{target}`", name(&file)));
@@ -274,7 +274,7 @@ fn expect_arrows(top: &[&str], arrows: &[(&str, &[&str])]) {
             let path = file.strip_prefix(root().join("titan-core/src")).unwrap_or(&file).with_extension("");
             let mut at: Vec<String> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
             at.retain(|part| part != "mod");
-            for target in relative(&text, top, &at).into_iter().filter(|target| !target.is_empty()) {
+            for target in relative(text, top, &at).into_iter().filter(|target| !target.is_empty()) {
                 let known =
                     files(&dir.join(target), "rs").len() + usize::from(dir.join(format!("{target}.rs")).exists());
                 if known > 0 && target != *module && !allowed.contains(&target) {

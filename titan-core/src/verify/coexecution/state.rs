@@ -125,7 +125,7 @@ pub(in crate::verify) struct Loop {
     /// Iterations that were peeled one by one since the last induction.
     pub(in crate::verify) peeled: usize,
     /// In the current iteration, outside of inner loops, the bounds of loops that were entered.
-    pub(in crate::verify) bounds: Bounds,
+    pub(in crate::verify) bounds: Box<Bounds>,
 }
 
 /// The bounds of loops that a role has entered, as they were found then.
@@ -142,7 +142,7 @@ impl Role {
     /// The bounds of loops that were entered where this role is.
     pub(in crate::verify) fn bounds(&mut self) -> &mut Bounds {
         let inner = self.frames.iter_mut().rev().find_map(|frame| match frame {
-            Frame::Loop(l) => Some(&mut l.bounds),
+            Frame::Loop(l) => Some(&mut *l.bounds),
             Frame::Block(..) => None,
         });
         inner.unwrap_or(&mut self.bounds)

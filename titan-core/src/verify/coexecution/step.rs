@@ -2,7 +2,7 @@
 
 use super::linear::{Condition, Linear};
 use super::run::{Fault, Run, Step, Wait, defect};
-use super::state::{Bounds, Frame, Index, Loop, State, TokenState};
+use super::state::{Frame, Index, Loop, State, TokenState};
 use super::values::Known;
 use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
@@ -191,7 +191,7 @@ impl<'k> Run<'k> {
             total,
             quota: 0,
             peeled: 0,
-            bounds: Bounds::new(),
+            bounds: Box::default(),
         }));
         Ok(Step::Moved)
     }
