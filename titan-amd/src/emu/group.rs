@@ -11,6 +11,7 @@ use super::l1::L1;
 use super::launch::Env;
 use super::shaded::Parts;
 use super::wave::{Counter, Fill, Serial, Wave};
+use std::collections::VecDeque;
 use titan_sim::engine::{
     Access, AccessKind, Agent, Class, Completion, Engine, Event, Helper, Observer as _, Op, OpId, Place, Proxy,
     RendezvousId, Rng, Scheduler, Space, SpaceId, State, Strength,
@@ -75,6 +76,10 @@ pub(crate) enum Turn {
 const QUANTUM: u32 = 1 << 7;
 /// The number of such parts, for each wave, of a workgroup's turn.
 const TURN: u64 = 4;
+/// The number of turns after which an operation completes that nobody waits for. A wave may store a flag for another workgroup and go on to
+/// a barrier, or to a loop that waits for an answer: the store reaches memory in the end. No kernel issues so many instructions before
+/// the wait for an operation.
+const PATIENCE: usize = 64;
 
 pub(crate) struct Group<'a> {
     pub(crate) env: &'a Env<'a>,
@@ -88,6 +93,8 @@ pub(crate) struct Group<'a> {
     scheduler: Scheduler,
     /// The number of operations issued so far.
     serial: Serial,
+    /// That number at the end of each of the last turns.
+    earlier: VecDeque<Serial>,
     /// The number of accesses to the local data share that had to wait for a bank.
     pub(crate) conflicts: u64,
 }
@@ -100,7 +107,8 @@ impl<'a> Group<'a> {
         let barrier = engine.add_meeting();
         let scheduler = Scheduler::new(env.options.schedule);
         let (lds_parts, l1, serial, conflicts) = (Parts::default(), L1::default(), 0, 0);
-        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, conflicts })
+        let earlier = VecDeque::new();
+        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, earlier, conflicts })
     }
 
     #[expect(clippy::unused_self, reason = "agents are numbered like waves")]
@@ -142,9 +150,22 @@ impl<'a> Group<'a> {
                 }
             }
             if left == 0 || *world.steps > self.env.options.max_steps {
+                self.complete_old(world)?;
                 return Ok(Turn::Spent);
             }
         }
+    }
+
+    /// Completes, at the end of a turn, what was issued many turns ago.
+    fn complete_old(&mut self, world: &mut World<'_>) -> Run<()> {
+        self.earlier.push_back(self.serial);
+        let Some(until) = (if self.earlier.len() > PATIENCE { self.earlier.pop_front() } else { None }) else {
+            return Ok(());
+        };
+        let pending = self.engine.pending().iter().map(|(id, op)| (op.payload.serial, id));
+        let mut old: Vec<(Serial, OpId)> = pending.filter(|(serial, _)| *serial <= until).collect();
+        old.sort_unstable_by_key(|(serial, _)| *serial);
+        old.into_iter().try_for_each(|(_, op)| self.complete(op, world))
     }
 
     /// The deadlock error, with the waits of all waves.

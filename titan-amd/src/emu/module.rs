@@ -1,10 +1,11 @@
 //! A loaded code object: its kernels, and its instructions, which are decoded when they are first executed.
 
+use super::absent;
 use super::error::{EmuError, ErrorCode, Site};
 use super::exec::Run;
 use super::fail::Fail;
 use super::memory::Memory;
-use super::op::{Op, resolve};
+use super::op::{Op, Refused, resolve};
 use crate::isa::{IsaError, decode};
 use crate::object::{CodeObject, Kernel as Entry};
 use std::sync::OnceLock;
@@ -15,7 +16,7 @@ use titan_sim::engine::StateHasher;
 pub struct Module {
     pub(super) object: CodeObject,
     /// The decoded instructions, by range of code and word in it.
-    ops: Vec<Vec<OnceLock<Result<Op, String>>>>,
+    ops: Vec<Vec<OnceLock<Result<Op, Refused>>>>,
     pub(super) hash: u128,
 }
 
@@ -83,10 +84,10 @@ impl Module {
         let Some(slot) = slot else { return Err(Fail::new(ErrorCode::Unknown, "the wave runs outside of the image")) };
         let op = slot.get_or_init(|| {
             let bytes = self.object.bytes(address, code.end - address).unwrap_or_default();
-            let (inst, size) = decode(bytes).map_err(|e| told(&e))?;
+            let (inst, size) = decode(bytes).map_err(|e| undecoded(bytes, &e))?;
             resolve(inst, address, size as u64)
         });
-        op.as_ref().map_err(|message| Fail::new(ErrorCode::Unknown, message.clone()))
+        op.as_ref().map_err(|refused| refused.clone().into())
     }
 
     /// The place of an address in messages.
@@ -99,8 +100,10 @@ impl Module {
     }
 }
 
-fn told(error: &IsaError) -> String {
-    format!("the wave runs into what is no instruction: {error}")
+/// The error for bytes that cannot be decoded.
+fn undecoded(bytes: &[u8], error: &IsaError) -> Refused {
+    let garbage = || Refused::unknown(format!("the wave runs into what is no instruction: {error}"));
+    absent::undecoded(bytes).unwrap_or_else(garbage)
 }
 
 impl Kernel<'_> {

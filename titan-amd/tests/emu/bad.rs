@@ -42,7 +42,7 @@ fn launches_that_cannot_be_are_refused_in_words() {
     assert!(module.kernel("other").unwrap_err().to_string().contains("there is no kernel `other`; the module has `k`"));
 }
 
-fn run_code(code: Vec<u8>, options: &Options) -> Result<(), EmuError> {
+pub(crate) fn run_code(code: Vec<u8>, options: &Options) -> Result<(), EmuError> {
     let mut resources = Bench::pointers(1).resources;
     // Registers are not what is missing.
     (resources.vgprs, resources.agprs, resources.sgprs, resources.lds_bytes) = (256, 256, 96, 65_536);
