@@ -18,6 +18,8 @@ pub struct Module {
     /// The decoded instructions, by range of code and word in it.
     ops: Vec<Vec<OnceLock<Result<Op, Refused>>>>,
     pub(super) hash: u128,
+    /// Whether its code compares and swaps in memory that may be the local data share.
+    compares: OnceLock<bool>,
 }
 
 /// A kernel of a module.
@@ -38,7 +40,7 @@ impl Module {
         let words = |code: &std::ops::Range<u64>| usize::try_from((code.end - code.start) / 4 + 1).unwrap_or(0);
         let places = |code| std::iter::repeat_with(OnceLock::new).take(words(code)).collect();
         let ops = object.code.iter().map(places).collect();
-        Ok(Module { object, ops, hash: StateHasher::of(&bytes) })
+        Ok(Module { object, ops, hash: StateHasher::of(&bytes), compares: OnceLock::new() })
     }
 
     /// The contents of the code object.
@@ -88,6 +90,25 @@ impl Module {
             resolve(inst, address, size as u64)
         });
         op.as_ref().map_err(|refused| refused.clone().into())
+    }
+
+    /// Whether its code compares and swaps in memory that may be the local data share.
+    pub(super) fn compares(&self) -> bool {
+        *self.compares.get_or_init(|| self.object.code.iter().any(|code| self.compares_in(code)))
+    }
+
+    fn compares_in(&self, code: &std::ops::Range<u64>) -> bool {
+        let mut at = code.start;
+        while at < code.end {
+            let decoded = self.object.bytes(at, code.end - at).map(decode).and_then(Result::ok);
+            // Data between functions are no instructions.
+            let (name, size) = decoded.map_or(("", 4), |(inst, size)| (inst.row().name, size as u64));
+            if name.starts_with("ds_cmpst") || name.starts_with("flat_atomic_cmpswap") {
+                return true;
+            }
+            at += size;
+        }
+        false
     }
 
     /// The place of an address in messages.

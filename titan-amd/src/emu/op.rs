@@ -291,13 +291,12 @@ fn constant(inline: Inline, ty: Ty) -> u64 {
     }
 }
 
-/// A literal, expanded to 64 bits: ISA §6.2.1.1.
+/// A literal, expanded to 64 bits: ISA §6.2.1.1. Bits are extended like unsigned integers: LLVM moves numbers of up to 32 bits to pairs of
+/// registers by `s_mov_b64` (`SIInstrInfo::expandPostRAPseudo`, `S_MOV_B64_IMM_PSEUDO`).
 const fn literal(value: u32, ty: Ty) -> u64 {
     match ty.elem {
         Elem::F(64) => (value as u64) << 32,
         Elem::I(64) => (value.cast_signed() as i64).cast_unsigned(),
-        // For scalar moves of bits the literal is sign-extended, as in LLVM's assembler.
-        Elem::B(64) => (value.cast_signed() as i64).cast_unsigned(),
         _ => value as u64,
     }
 }

@@ -12,6 +12,7 @@ mod generic;
 mod harness;
 mod hazards;
 mod index;
+mod literals;
 mod matrix;
 mod memory;
 mod mix;

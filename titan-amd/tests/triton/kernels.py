@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
 
 import triton
 import triton.language as tl

@@ -12,9 +12,6 @@ pub(crate) fn refused(inst: &Inst) -> Option<Absent> {
     if row.unit == Unit::LoadLds && narrow() {
         return Some(Absent::NarrowLdsLoads);
     }
-    if inst.get(Field::Gds) != 0 {
-        return Some(Absent::GlobalDataShare);
-    }
     Some(match name {
         "s_sendmsg" | "s_sendmsghalt" => Absent::Messages,
         "s_sethalt" => Absent::Halts,

@@ -2,7 +2,7 @@
 //! The encodings of instructions that the manual has and the tables of instructions do not.
 //!
 //! Source: "AMD Instinct MI300" Instruction Set Architecture, §12.1 to §12.14 for the opcodes, §13 for the formats.
-//! `ds_ordered_count` and the two probes of scalar memory are LLVM's: the manual does not list them.
+//! Some are LLVM's, which shares its tables with earlier machines; the manual does not list them ([`Absent::used_by`] says which).
 //!
 //! Deliberately absent: operands. A kernel that uses one of these is refused whatever they are.
 
@@ -58,6 +58,7 @@ const CONTROL: &[Encoding] = &[
     at(SOPP, 25, "s_cbranch_cdbgsys_or_user", Absent::Debugging),
     at(SOPP, 26, "s_cbranch_cdbgsys_and_user", Absent::Debugging),
     at(SOPP, 27, "s_endpgm_saved", Absent::TrapHandler),
+    at(SOPP, 30, "s_endpgm_ordered_ps_done", Absent::Graphics),
 ];
 
 const SCALAR_MEMORY: &[Encoding] = &[
@@ -73,6 +74,8 @@ const SCALAR_MEMORY: &[Encoding] = &[
     at(SMEM, 24, "s_buffer_store_dword", Absent::ScalarStores),
     at(SMEM, 25, "s_buffer_store_dwordx2", Absent::ScalarStores),
     at(SMEM, 26, "s_buffer_store_dwordx4", Absent::ScalarStores),
+    at(SMEM, 38, "s_atc_probe", Absent::TranslationProbes),
+    at(SMEM, 39, "s_atc_probe_buffer", Absent::TranslationProbes),
     at(SMEM, 40, "s_dcache_discard", Absent::ScalarStores),
     at(SMEM, 41, "s_dcache_discard_x2", Absent::ScalarStores),
     at(SMEM, 64, "s_buffer_atomic_swap", Absent::ScalarAtomics),
@@ -131,11 +134,13 @@ const SCALAR_MEMORY: &[Encoding] = &[
 
 const VECTOR: &[Encoding] = &[
     at(VOP1, 53, "v_clrexcp", Absent::Exceptions),
+    at(VOP1, 55, "v_screen_partition_4se_b32", Absent::Graphics),
     at(VOP3, 437, "v_clrexcp", Absent::Exceptions),
-    at(VOP3, 452, "v_cubeid_f32", Absent::CubeMaps),
-    at(VOP3, 453, "v_cubesc_f32", Absent::CubeMaps),
-    at(VOP3, 454, "v_cubetc_f32", Absent::CubeMaps),
-    at(VOP3, 455, "v_cubema_f32", Absent::CubeMaps),
+    at(VOP3, 439, "v_screen_partition_4se_b32", Absent::Graphics),
+    at(VOP3, 452, "v_cubeid_f32", Absent::Graphics),
+    at(VOP3, 453, "v_cubesc_f32", Absent::Graphics),
+    at(VOP3, 454, "v_cubetc_f32", Absent::Graphics),
+    at(VOP3, 455, "v_cubema_f32", Absent::Graphics),
 ];
 
 const DATA_SHARE: &[Encoding] = &[
@@ -168,6 +173,9 @@ const BUFFERS: &[Encoding] = &[
     at(MUBUF, 15, "buffer_store_format_d16_xyzw", Absent::TypedBuffers),
     at(MUBUF, 38, "buffer_load_format_d16_hi_x", Absent::TypedBuffers),
     at(MUBUF, 39, "buffer_store_format_d16_hi_x", Absent::TypedBuffers),
+    at(MUBUF, 61, "buffer_store_lds_dword", Absent::LdsStores),
+    at(MUBUF, 62, "buffer_wbinvl1", Absent::EarlierCaches),
+    at(MUBUF, 63, "buffer_wbinvl1_vol", Absent::EarlierCaches),
     at(MTBUF, 0, "tbuffer_load_format_x", Absent::TypedBuffers),
     at(MTBUF, 1, "tbuffer_load_format_xy", Absent::TypedBuffers),
     at(MTBUF, 2, "tbuffer_load_format_xyz", Absent::TypedBuffers),
@@ -185,6 +193,15 @@ const BUFFERS: &[Encoding] = &[
     at(MTBUF, 14, "tbuffer_store_format_d16_xyz", Absent::TypedBuffers),
     at(MTBUF, 15, "tbuffer_store_format_d16_xyzw", Absent::TypedBuffers),
 ];
+
+/// The bit of an operation on the local data share that makes it one on the global one.
+const GDS: u32 = 1 << 16;
+
+/// An operation on the global data share as one on the local data share.
+pub(super) const fn without_gds(word: u32) -> Option<u32> {
+    let is_ds = word >> DS.fixed.0 == DS.fixed.1;
+    if is_ds && word & GDS != 0 { Some(word & !GDS) } else { None }
+}
 
 /// All of them.
 pub(super) fn all() -> impl Iterator<Item = &'static Encoding> {

@@ -18,6 +18,7 @@ mod encodings;
 use super::error::ErrorCode;
 use super::fail::Fail;
 use super::op::Refused;
+use crate::isa::decode;
 use std::fmt;
 
 /// A feature of gfx942 that the emulator does not have.
@@ -27,6 +28,7 @@ pub enum Absent {
     ScalarStores,
     ScalarScratch,
     ScalarAtomics,
+    TranslationProbes,
     ForkAndJoin,
     VectorSkip,
     TrapHandler,
@@ -35,6 +37,7 @@ pub enum Absent {
     Debugging,
     Messages,
     Halts,
+    EarlierCaches,
     HardwareRegisters,
     Rounding,
     GlobalDataShare,
@@ -42,13 +45,14 @@ pub enum Absent {
     AppendAndConsume,
     PairedExchange,
     NarrowLdsLoads,
+    LdsStores,
     TypedBuffers,
     SwizzledBuffers,
     LaneNumberBuffers,
     UnstridedIndices,
     OtherDescriptors,
     SparseMatrices,
-    CubeMaps,
+    Graphics,
     WindowedDifferences,
     PackedAccumulation,
     TrigonometricReduction,
@@ -60,10 +64,11 @@ type Columns = (&'static str, &'static str, &'static str);
 
 impl Absent {
     /// All features, in the order of the page.
-    pub const ALL: [Absent; 29] = [
+    pub const ALL: [Absent; 32] = [
         Absent::ScalarStores,
         Absent::ScalarScratch,
         Absent::ScalarAtomics,
+        Absent::TranslationProbes,
         Absent::ForkAndJoin,
         Absent::VectorSkip,
         Absent::TrapHandler,
@@ -72,6 +77,7 @@ impl Absent {
         Absent::Debugging,
         Absent::Messages,
         Absent::Halts,
+        Absent::EarlierCaches,
         Absent::HardwareRegisters,
         Absent::Rounding,
         Absent::GlobalDataShare,
@@ -79,13 +85,14 @@ impl Absent {
         Absent::AppendAndConsume,
         Absent::PairedExchange,
         Absent::NarrowLdsLoads,
+        Absent::LdsStores,
         Absent::TypedBuffers,
         Absent::SwizzledBuffers,
         Absent::LaneNumberBuffers,
         Absent::UnstridedIndices,
         Absent::OtherDescriptors,
         Absent::SparseMatrices,
-        Absent::CubeMaps,
+        Absent::Graphics,
         Absent::WindowedDifferences,
         Absent::PackedAccumulation,
         Absent::TrigonometricReduction,
@@ -99,6 +106,7 @@ impl Absent {
             }
             Absent::ScalarScratch => ("scalar loads of private memory", "§8.2.1", "`s_scratch_load_*`"),
             Absent::ScalarAtomics => ("scalar atomic operations", "§8.2.2", "`s_atomic_*`, `s_buffer_atomic_*`"),
+            Absent::TranslationProbes => ("probes of the translation of addresses", "§12.6", "of LLVM `s_atc_probe`, `s_atc_probe_buffer`"),
             Absent::ForkAndJoin => {
                 ("fork and join", "§4.6", "`s_cbranch_g_fork`, `s_cbranch_i_fork`, `s_cbranch_join`; `CSP` of `MODE`")
             }
@@ -121,6 +129,7 @@ impl Absent {
             }
             Absent::Messages => ("messages to the host", "§12.5.1", "`s_sendmsg`, `s_sendmsghalt`"),
             Absent::Halts => ("halted waves", "§12.5", "`s_sethalt`"),
+            Absent::EarlierCaches => ("control of the caches of earlier machines", "§9.1.10", "of LLVM `buffer_wbinvl1`, `buffer_wbinvl1_vol`"),
             Absent::HardwareRegisters => {
                 ("hardware registers other than `MODE` and `XCC_ID`", "§5.8", "`s_getreg_b32`, `s_setreg_b32`")
             }
@@ -140,6 +149,7 @@ impl Absent {
                 "§9.1.9",
                 "`buffer_load_{u,s}{byte,short} … lds`, `{global,scratch}_load_lds_{u,s}{byte,short}`",
             ),
+            Absent::LdsStores => ("stores from the local data share to memory", "§9.1.9", "of LLVM `buffer_store_lds_dword`"),
             Absent::TypedBuffers => (
                 "conversions by a buffer's format",
                 "§9.1.4",
@@ -156,7 +166,11 @@ impl Absent {
                 ("descriptors of other types than a buffer's", "§9.1.8", "the field *type* of a descriptor")
             }
             Absent::SparseMatrices => ("sparse MMAs", "§7.4", "`v_smfmac_*`"),
-            Absent::CubeMaps => ("coordinates of cube maps", "§12.11", "`v_cube{id,sc,tc,ma}_f32`"),
+            Absent::Graphics => (
+                "instructions for graphics",
+                "§12.11",
+                "`v_cube{id,sc,tc,ma}_f32`; of LLVM `s_endpgm_ordered_ps_done`, `v_screen_partition_4se_b32`",
+            ),
             Absent::WindowedDifferences => {
                 ("sums of differences over a window of bytes", "§12.11", "`v_qsad_pk_u16_u8`, `v_mqsad_*`")
             }
@@ -205,8 +219,15 @@ pub(crate) fn refuse(feature: Absent, what: impl fmt::Display) -> Fail {
     Fail::new(ErrorCode::Unsupported, refusal(feature, what))
 }
 
-/// The refusal of an instruction that the decoder does not know, if the manual has it.
+/// The refusal of bytes that the decoder does not know, if the manual or LLVM has an instruction for them.
 pub(crate) fn undecoded(bytes: &[u8]) -> Option<Refused> {
-    let word = u32::from_le_bytes(*bytes.first_chunk()?);
-    encodings::all().find(|e| word & e.mask == e.value).map(|e| Refused::absent(e.feature, format_args!("`{}`", e.name)))
+    let (first, rest) = bytes.split_first_chunk()?;
+    let word = u32::from_le_bytes(*first);
+    if let Some(known) = encodings::all().find(|e| word & e.mask == e.value) {
+        return Some(Refused::absent(known.feature, format_args!("`{}`", known.name)));
+    }
+    // The same operation on the local data share.
+    let local = encodings::without_gds(word)?;
+    let (inst, _) = decode(&[&local.to_le_bytes(), rest].concat()).ok()?;
+    Some(Refused::absent(Absent::GlobalDataShare, format_args!("`{}` with `gds`", inst.row().name)))
 }

@@ -69,7 +69,8 @@ impl Group<'_> {
             };
             let data = pieces.iter().map(each).collect::<Run<_>>()?;
             let result = reserved.map(|(file, first, ..)| (file, first));
-            Action::Atomic { f, swaps: name.contains("wrxchg"), mode: self.waves[wave].mode, data, result }
+            let (swaps, compares) = (name.contains("wrxchg"), name.contains("cmpst"));
+            Action::Atomic { f, swaps, compares, mode: self.waves[wave].mode, data, result }
         };
         Ok(Transfer { serial: 0, wave, pc, pieces, action, reserved })
     }

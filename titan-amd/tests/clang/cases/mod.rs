@@ -21,6 +21,7 @@ mod small;
 mod stack;
 mod structs;
 mod unaligned;
+mod values;
 mod vectors;
 mod wave;
 
@@ -53,6 +54,7 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
         ir::CASES,
         machine::CASES,
         buffers::CASES,
+        values::CASES,
     ]
     .into_iter()
     .flatten()

@@ -39,9 +39,6 @@ pub(super) const EXAMPLES: &[Example] = &[
     (Absent::HardwareRegisters, "HW_REG_TRAPSTS", "s_setreg_b32 hwreg(HW_REG_TRAPSTS, 0, 9), s8"),
     (Absent::HardwareRegisters, "HW_REG_XCC_ID", "s_setreg_b32 hwreg(HW_REG_XCC_ID), s8"),
     (Absent::Rounding, "`v_add_f32`", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0x3\nv_add_f32_e32 v4, v2, v3"),
-    (Absent::GlobalDataShare, " gds`", "ds_add_u32 v2, v3 gds"),
-    (Absent::GlobalDataShare, " gds`", "ds_read_b32 v4, v3 gds"),
-    (Absent::GlobalDataShare, " gds`", "ds_write_b64 v2, v[2:3] gds"),
     (Absent::PairedExchange, "`ds_wrxchg2_rtn_b32 ", "ds_wrxchg2_rtn_b32 v[4:5], v3, v2, v3 offset1:1"),
     (Absent::PairedExchange, "`ds_wrxchg2st64_rtn_b32 ", "ds_wrxchg2st64_rtn_b32 v[4:5], v3, v2, v3 offset1:1"),
     (Absent::PairedExchange, "`ds_wrxchg2_rtn_b64 ", "ds_wrxchg2_rtn_b64 v[4:7], v3, v[2:3], v[2:3] offset1:1"),
@@ -82,6 +79,14 @@ pub(super) const EXAMPLES: &[Example] = &[
     (Absent::IntegerClamp, " clamp`", "v_sad_u8 v4, v2, v3, v2 clamp"),
     (Absent::IntegerClamp, " clamp`", "v_cvt_u32_f32_e64 v4, v2 clamp"),
     (Absent::IntegerClamp, " clamp`", "v_cvt_pknorm_i16_f32 v4, v2, v3 clamp"),
+];
+
+/// The names of instructions that begin so as operations on the global data share, and the words: `ds_add_u32 v2, v3`, `ds_read_b32 v4, v3`,
+/// `ds_write_b64 v2, v[2:3]`.
+pub(super) const WORDS: &[(Absent, &str, [u32; 2])] = &[
+    (Absent::GlobalDataShare, "`ds_add_u32` with `gds`", [0xD801_0000, 0x0000_0302]),
+    (Absent::GlobalDataShare, "`ds_read_b32` with `gds`", [0xD86D_0000, 0x0400_0003]),
+    (Absent::GlobalDataShare, "`ds_write_b64` with `gds`", [0xD89B_0000, 0x0000_0202]),
 ];
 
 /// A word of the descriptor, by its offset, and the bits that are set.

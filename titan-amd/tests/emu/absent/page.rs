@@ -5,14 +5,14 @@ use titan_amd::emu::Absent;
 
 /// The lines between which the table stands.
 const BEGIN: &str = "<!-- Made from titan-amd/src/emu/absent by `TITAN_BLESS=1 cargo xtask test -p titan-amd --test emu absent`. -->\n\n";
-const END: &str = "\n<!-- The end of what is made. -->\n";
+const END: &str = "<!-- The end of what is made. -->\n";
 
 fn table() -> String {
     let mut out = "| feature | manual | used by |\n|---|---|---|\n".to_owned();
     for feature in Absent::ALL {
         out += &format!("| {} | {} | {} |\n", feature.name(), feature.section(), feature.used_by());
     }
-    out
+    out + "\n"
 }
 
 #[test]
