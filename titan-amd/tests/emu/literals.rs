@@ -5,7 +5,7 @@ use crate::harness::over_words;
 /// The two words of a pair of scalar registers after a line, and of one of vector registers.
 fn pair(line: &str) -> u64 {
     let word = |register: &str| {
-        let body = format!("s_mov_b64 s[14:15], 0\ns_mov_b64 vcc, 0\n{line}\ns_nop 4\nv_mov_b32_e32 v4, {register}");
+        let body = format!("s_mov_b64 s[14:15], 0\ns_mov_b32 s16, 0x280010\ns_mov_b64 vcc, 0\n{line}\ns_nop 4\nv_mov_b32_e32 v4, {register}");
         over_words(&body, &[0; 64]).unwrap_or_else(|e| panic!("{line}: {e}"))[0]
     };
     let (low, high) = if line.starts_with("v_mov_b64") { ("v6", "v7") } else { ("s12", "s13") };
@@ -22,12 +22,12 @@ fn they_are_extended_by_the_type_of_the_operand() {
         ("s_not_b64 s[12:13], 0x80000000", 0xFFFF_FFFF_7FFF_FFFF),
         ("s_lshl_b64 s[12:13], 0x80000000, 8", 0x80_0000_0000),
         ("s_lshr_b64 s[12:13], 0x80000000, 4", 0x0800_0000),
-        ("s_bfe_u64 s[12:13], 0x80000000, 0x280010", 0x8000),
+        ("s_bfe_u64 s[12:13], 0x80000000, s16", 0x8000),
         ("s_cselect_b64 s[12:13], 0xf0000000, 0xf0000000", 0xF000_0000),
         ("v_mov_b64_e32 v[6:7], 0xffffffff", 0xFFFF_FFFF),
         // Signed integers: by the sign.
         ("s_ashr_i64 s[12:13], 0x80000000, 4", 0xFFFF_FFFF_F800_0000),
-        ("s_bfe_i64 s[12:13], 0x80000000, 0x280010", 0xFFFF_FFFF_FFFF_8000),
+        ("s_bfe_i64 s[12:13], 0x80000000, s16", 0xFFFF_FFFF_FFFF_8000),
         // Constants within the instruction are signed whatever the type.
         ("s_mov_b64 s[12:13], -1", u64::MAX),
         ("s_or_b64 s[12:13], s[14:15], -16", 0xFFFF_FFFF_FFFF_FFF0),

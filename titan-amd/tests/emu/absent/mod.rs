@@ -37,7 +37,7 @@ fn is_refusal(result: Result<(), EmuError>, feature: Absent, says: &str, of: &st
 
 #[test]
 fn every_feature_has_an_example_that_is_refused_by_its_name() {
-    let mut left: BTreeSet<Absent> = Absent::ALL.into_iter().collect();
+    let mut left: BTreeSet<Absent> = Absent::ALL.iter().copied().collect();
     assert_eq!(left.len(), Absent::ALL.len(), "a feature is listed twice");
     for (feature, says, body) in EXAMPLES {
         is_refusal(run(body), *feature, says, body);
@@ -51,7 +51,7 @@ fn every_feature_has_an_example_that_is_refused_by_its_name() {
         is_refusal(run_words(words), *feature, says, says);
         left.remove(feature);
     }
-    for feature in Absent::ALL {
+    for feature in Absent::ALL.iter().copied() {
         for (name, word) in feature.instructions() {
             is_refusal(run_words(&[word, 0, 0]), feature, &format!("`{name}`"), name);
             left.remove(&feature);
@@ -64,7 +64,7 @@ fn every_feature_has_an_example_that_is_refused_by_its_name() {
 fn names_of_features_differ_and_are_not_empty() {
     let names: BTreeSet<_> = Absent::ALL.iter().map(|f| f.name()).collect();
     assert_eq!(names.len(), Absent::ALL.len());
-    for feature in Absent::ALL {
+    for feature in Absent::ALL.iter().copied() {
         assert!(feature.section().starts_with('§') && !feature.used_by().is_empty(), "{feature:?}");
         // The page names instructions, or the beginning of several.
         for (name, _) in feature.instructions() {

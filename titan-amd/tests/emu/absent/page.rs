@@ -9,7 +9,7 @@ const END: &str = "<!-- The end of what is made. -->\n";
 
 fn table() -> String {
     let mut out = "| feature | manual | used by |\n|---|---|---|\n".to_owned();
-    for feature in Absent::ALL {
+    for feature in Absent::ALL.iter().copied() {
         out += &format!("| {} | {} | {} |\n", feature.name(), feature.section(), feature.used_by());
     }
     out + "\n"
