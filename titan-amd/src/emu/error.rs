@@ -10,8 +10,10 @@ pub enum ErrorCode {
     Object,
     /// Launch parameters that do not fit the kernel.
     Launch,
-    /// Bytes that are not an instruction, or an instruction or a mode that the emulator does not support. It never guesses.
+    /// Bytes that are not an instruction, or an instruction with operands or modes for which the manual states no result.
     Unknown,
+    /// A feature of the machine that the emulator does not have ([`Absent`](super::Absent)). It never guesses.
+    Unsupported,
     /// A register beyond those that the kernel was allocated.
     Register,
     /// An access outside of every allocation.
@@ -44,6 +46,7 @@ impl ErrorCode {
             ErrorCode::Object => "object",
             ErrorCode::Launch => "launch",
             ErrorCode::Unknown => "unknown",
+            ErrorCode::Unsupported => "unsupported",
             ErrorCode::Register => "register",
             ErrorCode::OutOfBounds => "out-of-bounds",
             ErrorCode::Permission => "permission",

@@ -4,16 +4,18 @@
 
 use super::error::ErrorCode;
 use super::exec::effect::Effects;
-use super::exec::transfer::{Action, At, Data, Piece, Transfer};
+use super::exec::transfer::{Action, At, Piece, Transfer};
 use super::exec::{Run, Step, World};
 use super::fail::Fail;
+use super::held::Held;
 use super::l1::L1;
 use super::launch::Env;
 use super::shaded::Parts;
+use super::tell::deed;
 use super::wave::{Counter, Fill, Serial, Wave};
+use std::collections::VecDeque;
 use titan_sim::engine::{
-    Access, AccessKind, Agent, Class, Completion, Engine, Event, Helper, Observer as _, Op, OpId, Place, Proxy,
-    RendezvousId, Rng, Scheduler, Space, SpaceId, State, Strength,
+    Agent, Class, Completion, Engine, Op, OpId, Place, RendezvousId, Rng, Scheduler, Space, SpaceId, State,
 };
 
 /// The queue in which an operation waits for its completion. An operation on generic addresses is two: one on vector memory, and one on
@@ -75,6 +77,10 @@ pub(crate) enum Turn {
 const QUANTUM: u32 = 1 << 7;
 /// The number of such parts, for each wave, of a workgroup's turn.
 const TURN: u64 = 4;
+/// The number of turns after which an operation completes that nobody waits for. A wave may store a flag for another workgroup and go on to
+/// a barrier, or to a loop that waits for an answer: the store reaches memory in the end. No kernel issues so many instructions before
+/// the wait for an operation.
+const PATIENCE: usize = 64;
 
 pub(crate) struct Group<'a> {
     pub(crate) env: &'a Env<'a>,
@@ -82,12 +88,16 @@ pub(crate) struct Group<'a> {
     pub(crate) waves: Vec<Wave>,
     pub(crate) engine: Engine<Transfer>,
     pub(crate) barrier: RendezvousId,
-    lds: SpaceId,
+    pub(crate) lds: SpaceId,
     lds_parts: Parts,
     l1: L1,
     scheduler: Scheduler,
     /// The number of operations issued so far.
     serial: Serial,
+    /// That number at the end of each of the last turns.
+    earlier: VecDeque<Serial>,
+    /// Loads that the observer does not know as ordinary ones yet.
+    pub(crate) held: Held,
     /// The number of accesses to the local data share that had to wait for a bank.
     pub(crate) conflicts: u64,
 }
@@ -100,7 +110,9 @@ impl<'a> Group<'a> {
         let barrier = engine.add_meeting();
         let scheduler = Scheduler::new(env.options.schedule);
         let (lds_parts, l1, serial, conflicts) = (Parts::default(), L1::default(), 0, 0);
-        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, conflicts })
+        let earlier = VecDeque::new();
+        let held = Held::new(waves.len(), env.options.sanitize && env.module.compares());
+        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, earlier, held, conflicts })
     }
 
     #[expect(clippy::unused_self, reason = "agents are numbered like waves")]
@@ -142,9 +154,22 @@ impl<'a> Group<'a> {
                 }
             }
             if left == 0 || *world.steps > self.env.options.max_steps {
+                self.complete_old(world)?;
                 return Ok(Turn::Spent);
             }
         }
+    }
+
+    /// Completes, at the end of a turn, what was issued many turns ago.
+    fn complete_old(&mut self, world: &mut World<'_>) -> Run<()> {
+        self.earlier.push_back(self.serial);
+        let Some(until) = (if self.earlier.len() > PATIENCE { self.earlier.pop_front() } else { None }) else {
+            return Ok(());
+        };
+        let pending = self.engine.pending().iter().map(|(id, op)| (op.payload.serial, id));
+        let mut old: Vec<(Serial, OpId)> = pending.filter(|(serial, _)| *serial <= until).collect();
+        old.sort_unstable_by_key(|(serial, _)| *serial);
+        old.into_iter().try_for_each(|(_, op)| self.complete(op, world))
     }
 
     /// The deadlock error, with the waits of all waves.
@@ -196,7 +221,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    fn place(&self, wave: usize) -> Place {
+    pub(crate) fn place(&self, wave: usize) -> Place {
         let offset = self.waves[wave].pc.wrapping_sub(self.env.base) / 4;
         Place::new(usize::try_from(offset).unwrap_or(usize::MAX))
     }
@@ -284,69 +309,6 @@ impl<'a> Group<'a> {
         self.engine.pending().iter().map(|(_, op)| op).find(|op| op.payload.serial == serial)
     }
 
-    /// Reports to the observer which bytes of the local data share an operation accesses.
-    fn tell(
-        &mut self,
-        wave: usize,
-        (class, op): (Class, OpId),
-        pieces: &[Piece],
-        deed: &Deed,
-        world: &mut World<'_>,
-    ) -> Run<()> {
-        if world.watch.is_off() {
-            return Ok(());
-        }
-        let Some(kind) = deed.kind else { return Ok(()) };
-        // The first byte, the byte after the last, and whether equal bytes are written.
-        let mut ranges: Vec<(u64, u64, bool)> = match &deed.targets {
-            Some(targets) => targets.iter().map(|t| (*t, t + 4, false)).collect(),
-            None => (0..)
-                .zip(pieces)
-                .filter_map(|(i, p)| Some((p.at.lds()?, p.bytes, deed.same.get(i).is_some_and(|s| *s))))
-                .map(|(a, bytes, same)| (a, a + u64::from(bytes), same))
-                .collect(),
-        };
-        ranges.sort_unstable();
-        let mut merged: Vec<(u64, u64, bool)> = Vec::new();
-        for (start, end, same) in ranges {
-            match merged.last_mut() {
-                Some(last) if last.1 >= start && last.2 == same => last.1 = last.1.max(end),
-                Some(_) | None => merged.push((start, end, same)),
-            }
-        }
-        let (agent, place, space) = (self.agent(wave), self.place(wave), self.lds);
-        let strength = if kind == AccessKind::Atomic { Strength::Strong } else { Strength::Weak };
-        for (start, end, unchanged) in merged {
-            let len = u32::try_from(end - start).unwrap_or(u32::MAX);
-            let helper = Some(Helper { class, op });
-            let proxy = Proxy::Generic;
-            let access =
-                Access { agent, place, space, address: start, len, kind, proxy, strength, unchanged, helper, tag: 0 };
-            world.watch.event(&Event::Access(access)).map_err(Fail::from)?;
-        }
-        Ok(())
-    }
-
-    /// For each piece of a store to the local data share, whether it writes the bytes that are there already, or will be there when the
-    /// operations in flight are complete. Waves that hold the same value may store it to the same address, which is not a race.
-    fn repeated(&self, pieces: &[Piece], data: &Data) -> Vec<bool> {
-        let mut earlier: Vec<&Transfer> = self.engine.pending().iter().map(|(_, op)| &op.payload).collect();
-        earlier.retain(|t| t.writes_lds());
-        earlier.sort_unstable_by_key(|t| t.serial);
-        let mut start = 0;
-        let same = pieces.iter().map(|piece| {
-            let (bytes, shadows) = data.part(start, piece.bytes.into());
-            start += usize::from(piece.bytes);
-            let (Some(address), Some(space)) = (piece.at.lds(), self.engine.space(self.lds)) else { return false };
-            let mut there = [0; 16];
-            let there = &mut there[..bytes.len()];
-            let mut known = [space.read_any(address, there) == Ok(true); 16];
-            earlier.iter().for_each(|t| t.foresee(address, there, &mut known));
-            known[..bytes.len()].iter().all(|k| *k) && shadows.iter().all(|s| *s == 0) && there == bytes
-        });
-        same.collect()
-    }
-
     /// Counts the accesses that wait for a bank: there are 32 banks of four bytes, and 128 bytes are served at a time, lanes in order.
     /// Lanes that read the same word share the access.
     pub(crate) fn count_conflicts(&mut self, pieces: &[Piece]) {
@@ -394,27 +356,6 @@ fn local_memory(bytes: usize, fill: Fill) -> Space {
         debug_assert!(written.is_ok(), "the whole space can be written");
     }
     space
-}
-
-/// The accesses of an operation to the local data share.
-struct Deed {
-    kind: Option<AccessKind>,
-    targets: Option<Vec<u64>>,
-    /// For stores, whether each piece writes equal bytes.
-    same: Vec<bool>,
-}
-
-fn deed(t: &Transfer) -> Deed {
-    let kind = match &t.action {
-        Action::Load { .. } => Some(AccessKind::Read),
-        Action::Store { .. } => Some(AccessKind::Write),
-        Action::Atomic { .. } => Some(AccessKind::Atomic),
-        Action::ToLds { targets } => {
-            return Deed { kind: Some(AccessKind::Write), targets: Some(targets.clone()), same: Vec::new() };
-        }
-        Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => None,
-    };
-    Deed { kind, targets: None, same: Vec::new() }
 }
 
 const fn scalar_result(action: &Action) -> Option<(u8, u8)> {

@@ -5,6 +5,7 @@
 
 mod initial;
 
+use super::absent;
 use super::error::{EmuError, ErrorCode, Report, WaveId};
 use super::exec::{Run, World};
 use super::fail::Fail;
@@ -160,7 +161,7 @@ impl Kernel<'_> {
     /// Checks that a launch fits the kernel and the machine, without running anything.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`].
+    /// [`ErrorCode::Launch`], [`ErrorCode::Unsupported`].
     pub fn check_launch(&self, launch: &Launch<'_>) -> Result<(), EmuError> {
         self.check(launch)?;
         self.arguments(launch).map(drop)
@@ -169,7 +170,7 @@ impl Kernel<'_> {
     /// Runs the kernel.
     ///
     /// # Errors
-    /// [`ErrorCode::Launch`] before anything runs; the other codes for errors during the run.
+    /// [`ErrorCode::Launch`] and [`ErrorCode::Unsupported`] before anything runs; the other codes for errors during the run.
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
         let mut owned = Vec::new();
         let result = self.run_with(launch, memory, options, &mut owned);
@@ -264,6 +265,9 @@ impl Kernel<'_> {
     /// The number of work items of a workgroup, if the kernel allows the launch.
     fn check(&self, launch: &Launch<'_>) -> Result<u32, EmuError> {
         let name = &self.entry.name;
+        if let Some((feature, what)) = absent::asked::by_descriptor(&self.entry.descriptor) {
+            return Err(EmuError::new(ErrorCode::Unsupported, absent::refusal(feature, what)));
+        }
         let wrong = |message: String| Err(EmuError::new(ErrorCode::Launch, message));
         let [x, y, z] = launch.block;
         let items = launch.block.iter().try_fold(1_u32, |n, e| n.checked_mul(*e)).filter(|n| (1..=1024).contains(n));

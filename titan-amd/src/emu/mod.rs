@@ -16,8 +16,8 @@
 //!
 //! **Coverage.** Scalar and vector arithmetic with SDWA and DPP, packed arithmetic, dense MMAs of every
 //! type, the local data share with its atomics and exchanges, buffers, global, flat and private memory with atomics, loads
-//! into the local data share, scalar loads, barriers. Not: sparse MMAs, indexed registers, swizzled buffers,
-//! traps. Unsupported instructions are errors where they are executed.
+//! into the local data share, scalar loads, barriers. [`Absent`] lists what is not emulated; each is an error that names it, where it is
+//! executed.
 //!
 //! **Accuracy.** Instructions whose results IEEE 754 defines are exact to the bit, rounded to nearest; approximating ones have the
 //! accuracy of `f64`; MMAs are summed in `f64` and rounded once (`matrix.rs`). Cache control, priorities
@@ -31,12 +31,14 @@
               `hazard` and `group`, which decide what is legal, name all"
 )]
 
+mod absent;
 mod atomic;
 mod error;
 mod exec;
 mod fail;
 mod group;
 mod hazard;
+mod held;
 mod l1;
 mod lane;
 mod launch;
@@ -49,10 +51,12 @@ mod scalar;
 mod scalars;
 mod shaded;
 mod shadow;
+mod tell;
 mod vectors;
 mod watch;
 mod wave;
 
+pub use absent::Absent;
 pub use error::{EmuError, ErrorCode, Report, Site, WaveId};
 pub use launch::{Arg, Args, Launch, Options, Stats, Uninitialised};
 pub use memory::{DevicePtr, Memory};

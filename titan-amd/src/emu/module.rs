@@ -1,10 +1,11 @@
 //! A loaded code object: its kernels, and its instructions, which are decoded when they are first executed.
 
+use super::absent;
 use super::error::{EmuError, ErrorCode, Site};
 use super::exec::Run;
 use super::fail::Fail;
 use super::memory::Memory;
-use super::op::{Op, resolve};
+use super::op::{Op, Refused, resolve};
 use crate::isa::{IsaError, decode};
 use crate::object::{CodeObject, Kernel as Entry};
 use std::sync::OnceLock;
@@ -15,8 +16,10 @@ use titan_sim::engine::StateHasher;
 pub struct Module {
     pub(super) object: CodeObject,
     /// The decoded instructions, by range of code and word in it.
-    ops: Vec<Vec<OnceLock<Result<Op, String>>>>,
+    ops: Vec<Vec<OnceLock<Result<Op, Refused>>>>,
     pub(super) hash: u128,
+    /// Whether its code compares and swaps in memory that may be the local data share.
+    compares: OnceLock<bool>,
 }
 
 /// A kernel of a module.
@@ -37,7 +40,7 @@ impl Module {
         let words = |code: &std::ops::Range<u64>| usize::try_from((code.end - code.start) / 4 + 1).unwrap_or(0);
         let places = |code| std::iter::repeat_with(OnceLock::new).take(words(code)).collect();
         let ops = object.code.iter().map(places).collect();
-        Ok(Module { object, ops, hash: StateHasher::of(&bytes) })
+        Ok(Module { object, ops, hash: StateHasher::of(&bytes), compares: OnceLock::new() })
     }
 
     /// The contents of the code object.
@@ -83,10 +86,29 @@ impl Module {
         let Some(slot) = slot else { return Err(Fail::new(ErrorCode::Unknown, "the wave runs outside of the image")) };
         let op = slot.get_or_init(|| {
             let bytes = self.object.bytes(address, code.end - address).unwrap_or_default();
-            let (inst, size) = decode(bytes).map_err(|e| told(&e))?;
+            let (inst, size) = decode(bytes).map_err(|e| undecoded(bytes, &e))?;
             resolve(inst, address, size as u64)
         });
-        op.as_ref().map_err(|message| Fail::new(ErrorCode::Unknown, message.clone()))
+        op.as_ref().map_err(|refused| refused.clone().into())
+    }
+
+    /// Whether its code compares and swaps in memory that may be the local data share.
+    pub(super) fn compares(&self) -> bool {
+        *self.compares.get_or_init(|| self.object.code.iter().any(|code| self.compares_in(code)))
+    }
+
+    fn compares_in(&self, code: &std::ops::Range<u64>) -> bool {
+        let mut at = code.start;
+        while at < code.end {
+            let decoded = self.object.bytes(at, code.end - at).map(decode).and_then(Result::ok);
+            // Data between functions are no instructions.
+            let (name, size) = decoded.map_or(("", 4), |(inst, size)| (inst.row().name, size as u64));
+            if name.starts_with("ds_cmpst") || name.starts_with("flat_atomic_cmpswap") {
+                return true;
+            }
+            at += size;
+        }
+        false
     }
 
     /// The place of an address in messages.
@@ -99,8 +121,10 @@ impl Module {
     }
 }
 
-fn told(error: &IsaError) -> String {
-    format!("the wave runs into what is no instruction: {error}")
+/// The error for bytes that cannot be decoded.
+fn undecoded(bytes: &[u8], error: &IsaError) -> Refused {
+    let garbage = || Refused::unknown(format!("the wave runs into what is no instruction: {error}"));
+    absent::undecoded(bytes).unwrap_or_else(garbage)
 }
 
 impl Kernel<'_> {

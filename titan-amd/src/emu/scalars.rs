@@ -1,10 +1,11 @@
 //! Scalar registers: their values, which of their bits are undefined, and which of them scalar loads in flight will write.
 
+use super::absent::{Absent, refuse};
 use super::error::ErrorCode;
 use super::fail::Fail;
 use super::vectors::Origin;
 use super::wave::{Fill, Serial, scalar_name};
-use crate::isa::operand::{EXEC, M0, SGPRS, TTMP, VCC};
+use crate::isa::operand::{EXEC, FLAT_SCRATCH, M0, SGPRS, ScalarName, TTMP, VCC, XNACK_MASK};
 use titan_sim::engine::Rng;
 
 /// The scalar registers of a wave.
@@ -60,9 +61,15 @@ impl Scalars {
     }
 
     fn index(&self, code: u8) -> Result<usize, Fail> {
-        let named = (SGPRS..TTMP).contains(&code) || (TTMP..=M0).contains(&code) || (EXEC..128).contains(&code);
+        let named = matches!(code, VCC..TTMP | M0 | EXEC..128);
         if code < self.count || named {
             return Ok(code.into());
+        }
+        let name = ScalarName(code, 1);
+        match code {
+            FLAT_SCRATCH..XNACK_MASK => return Err(refuse(Absent::PrivateBase, format_args!("`{name}`"))),
+            XNACK_MASK..VCC | TTMP..M0 => return Err(refuse(Absent::TrapHandler, format_args!("`{name}`"))),
+            _ => {}
         }
         let message = format!("`s{code}` is used, and the kernel was given {} scalar registers", self.count);
         Err(Fail::new(ErrorCode::Register, message))

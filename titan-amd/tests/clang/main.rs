@@ -14,28 +14,34 @@ mod trial;
 
 use std::collections::BTreeSet;
 use support::depth;
-use titan_amd::emu::{Completion, Module, Options, Schedule};
+use titan_amd::emu::{Completion, Module, Options, Schedule, Uninitialised};
 use titan_amd::isa::decode;
 
-/// When memory operations complete, and which wave runs next.
+/// When memory operations complete, and which wave runs next. What undefined registers hold differs as well.
 fn orders() -> Vec<Options> {
     let random = |s| (Completion::Seeded(s), Schedule::Seeded(s));
     let fixed = [(Completion::Late, Schedule::InTurn), (Completion::Early, Schedule::InTurn)];
     let orders = fixed.into_iter().chain((1..=depth::tries(1, 5)).map(random));
-    // What undefined registers hold differs as well.
-    let orders = orders.zip(0..);
     let options = |((completion, schedule), undefined_seed)| Options {
         completion,
         schedule,
         undefined_seed,
         ..Options::default()
     };
-    orders.map(options).collect()
+    orders.zip(0..).map(options).collect()
+}
+
+/// The same, and in the full depth one order with bits that look defined, as on hardware; with a stack for functions that are not optimized
+/// and call themselves, which a program asks for by `hipDeviceSetLimit`.
+fn orders_of_right_kernels() -> Vec<Options> {
+    let hardware = Options { uninitialised: Uninitialised::Random(11), ..Options::default() };
+    let all = orders().into_iter().chain(depth::full().then_some(hardware));
+    all.map(|options| Options { stack_bytes: 1 << 14, ..options }).collect()
 }
 
 /// The orders for a case of many: in the sample one of them, in turn.
 fn orders_of(number: usize) -> Vec<Options> {
-    let all = orders();
+    let all = orders_of_right_kernels();
     if depth::full() { all } else { vec![all[number % all.len()].clone()] }
 }
 

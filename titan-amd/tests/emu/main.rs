@@ -1,5 +1,6 @@
 //! The emulator: kernels in text, assembled by the tables, and what becomes of them.
 
+mod absent;
 mod arith;
 mod atomics;
 mod bad;
@@ -11,9 +12,11 @@ mod generic;
 mod harness;
 mod hazards;
 mod index;
+mod literals;
 mod matrix;
 mod memory;
 mod mix;
+mod modes;
 #[path = "../isa/random.rs"]
 mod random;
 mod scalar;

@@ -222,7 +222,7 @@ fn sparse_products_are_refused_by_name() {
             tuple('v', 50, b.into())
         );
         let error = records(&text, (0, 0), &[], &Options::default()).unwrap_err().to_string();
-        assert!(error.contains("emu::unknown") && error.contains(row.name), "{error}");
+        assert!(error.contains("emu::unsupported") && error.contains(row.name), "{error}");
     }
 }
 

@@ -3,11 +3,16 @@
 usage: kernels.py FOLDER
 
 Writes NAME.hsaco and NAME.txt (the kernel's name, bytes of the local data share, waves) for each kernel. Sizes, types and
-the order of arguments are those that the Rust test launches with.
+the order of arguments are those that the Rust test launches with. Objects have no line numbers, which would contain the path of
+this file.
 """
 
+import os
 import pathlib
 import sys
+
+os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
+os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
 
 import triton
 import triton.language as tl
@@ -109,6 +114,59 @@ def functions(x, out, n, B: tl.constexpr):
     tl.store(out + i, y, mask=i < n)
 
 
+@triton.jit
+def transpose(x, out, M, N, B: tl.constexpr):
+    rm = tl.program_id(0) * B + tl.arange(0, B)
+    rn = tl.program_id(1) * B + tl.arange(0, B)
+    inside = (rm[:, None] < M) & (rn[None, :] < N)
+    t = tl.trans(tl.load(x + rm[:, None] * N + rn[None, :], mask=inside))
+    tl.store(out + rn[:, None] * M + rm[None, :], t, mask=(rn[:, None] < N) & (rm[None, :] < M))
+
+
+@triton.jit
+def argmax(x, out, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, B)
+    tl.store(out + row, tl.argmax(tl.load(x + row * n + i, mask=i < n, other=-float("inf")), axis=0))
+
+
+@triton.jit
+def split_k(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.program_id(2) * BK + tl.arange(0, BK)
+    at = tl.load(a + rm[:, None] * K + rk[None, :], mask=rk[None, :] < K, other=0.0)
+    bt = tl.load(b + rk[:, None] * N + rn[None, :], mask=rk[:, None] < K, other=0.0)
+    tl.atomic_add(c + rm[:, None] * N + rn[None, :], tl.dot(at, bt))
+
+
+@triton.jit
+def gather(x, index, out, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    j = tl.load(index + i, mask=i < n, other=-1)
+    tl.store(out + i, tl.load(x + j, mask=j >= 0, other=-5.0), mask=i < n)
+
+
+@triton.jit
+def dropout(x, out, n, p, seed, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    kept = tl.rand(seed, i) > p
+    v = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(out + i, tl.where(kept, v / (1 - p), 0.0), mask=i < n)
+
+
+@triton.jit
+def lock(state, x, out, B: tl.constexpr):
+    # Programs add to one row, one after the other.
+    i = tl.arange(0, B)
+    v = tl.load(x + tl.program_id(0) * B + i)
+    while tl.atomic_cas(state, 0, 1) == 1:
+        pass
+    tl.store(out + i, tl.load(out + i) + v)
+    tl.debug_barrier()
+    tl.atomic_xchg(state, 0)
+
+
 C = "constexpr"
 
 
@@ -151,6 +209,15 @@ def main():
     compile_to(folder, "sort", sort, {"x": "*i32", "out": "*i32"}, {"B": 256})
     compile_to(folder, "scan", scan, {"x": f, "out": f}, {"B": 512})
     compile_to(folder, "functions", functions, {"x": f, "out": f, "n": i}, {"B": 256}, unaligned=(2,))
+    types = {"x": half, "out": half, "M": i, "N": i}
+    compile_to(folder, "transpose", transpose, types, {"B": 64}, unaligned=(2, 3))
+    compile_to(folder, "argmax", argmax, {"x": f, "out": "*i32", "n": i}, {"B": 1024}, unaligned=(2,))
+    types = {"a": half, "b": half, "c": f, "M": i, "N": i, "K": i}
+    compile_to(folder, "split_k", split_k, types, {"BM": 32, "BN": 64, "BK": 64}, unaligned=(5,))
+    compile_to(folder, "gather", gather, {"x": f, "index": "*i32", "out": f, "n": i}, {"B": 512}, unaligned=(3,))
+    types = {"x": f, "out": f, "n": i, "p": "fp32", "seed": i}
+    compile_to(folder, "dropout", dropout, types, {"B": 512}, unaligned=(2, 4))
+    compile_to(folder, "lock", lock, {"state": "*i32", "x": f, "out": f}, {"B": 128}, num_warps=1)
 
 
 main()

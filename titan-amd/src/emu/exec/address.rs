@@ -4,6 +4,7 @@ use super::Run;
 use super::memory::{argument, misaligned, unknown};
 use super::source::lanes_of;
 use super::transfer::{At, Piece};
+use crate::emu::absent::{Absent, refuse};
 use crate::emu::group::Group;
 use crate::emu::memory::{PRIVATE_APERTURE, SHARED_APERTURE};
 use crate::emu::op::Op;
@@ -20,6 +21,7 @@ pub(super) struct Buffer {
 }
 
 const ADDRESS: &str = "an address";
+const DESCRIPTOR: &str = "the descriptor of this instruction";
 
 impl Group<'_> {
     pub(super) fn addresses(&self, wave: usize, op: &Op) -> Run<Addresses> {
@@ -106,16 +108,16 @@ impl Group<'_> {
         let (low, high, records, flags) = (word(0)?, word(1)?, word(2)?, word(3)?);
         let stride = u64::from(high >> 16 & 0x3FFF);
         if high >> 31 != 0 {
-            return Err(unknown("the emulator does not have swizzled buffers"));
+            return Err(refuse(Absent::SwizzledBuffers, DESCRIPTOR));
         }
         if flags >> 23 & 1 != 0 {
-            return Err(unknown("the emulator does not have buffers that add the lane's number"));
+            return Err(refuse(Absent::LaneNumberBuffers, DESCRIPTOR));
         }
         if flags >> 30 != 0 {
-            return Err(unknown("the descriptor is not one of a buffer"));
+            return Err(refuse(Absent::OtherDescriptors, DESCRIPTOR));
         }
         if op.inst.get(Field::Idxen) == 1 && stride == 0 {
-            return Err(unknown("the emulator does not have indices into buffers without a stride"));
+            return Err(refuse(Absent::UnstridedIndices, DESCRIPTOR));
         }
         let base = u64::from(low) | u64::from(high & 0xFFFF) << 32;
         Ok(Buffer { base, stride, records: records.into() })

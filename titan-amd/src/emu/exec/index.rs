@@ -55,7 +55,7 @@ impl Group<'_> {
                 *first = moved.map_err(|_| beyond(format_args!("v{first}"), by))?;
             }
         }
-        resolve(inst, op.address, op.size).map(Some).map_err(|why| Fail::new(ErrorCode::Unknown, why))
+        Ok(Some(resolve(inst, op.address, op.size)?))
     }
 
     /// `s_set_gpr_idx_*`: bits of `m0` that they do not set need not be defined.

@@ -19,9 +19,6 @@ const fn low(x: u64) -> u32 {
 impl Group<'_> {
     pub(super) fn lds(&mut self, wave: usize, op: &Op) -> Run<Transfer> {
         let name = op.inst.row().name;
-        if op.inst.get(Field::Gds) != 0 {
-            return Err(unknown("the emulator does not have a global data share"));
-        }
         let pc = self.waves[wave].pc;
         if matches!(name, "ds_permute_b32" | "ds_bpermute_b32" | "ds_swizzle_b32") {
             return self.exchange(wave, op, pc);
@@ -72,7 +69,8 @@ impl Group<'_> {
             };
             let data = pieces.iter().map(each).collect::<Run<_>>()?;
             let result = reserved.map(|(file, first, ..)| (file, first));
-            Action::Atomic { f, swaps: name.contains("wrxchg"), mode: self.waves[wave].mode, data, result }
+            let (swaps, compares) = (name.contains("wrxchg"), name.contains("cmpst"));
+            Action::Atomic { f, swaps, compares, mode: self.waves[wave].mode, data, result }
         };
         Ok(Transfer { serial: 0, wave, pc, pieces, action, reserved })
     }
@@ -190,11 +188,20 @@ impl Group<'_> {
 }
 
 /// ISA §12.12, `DS_SWIZZLE_B32`: the lane from which a lane reads.
-const fn swizzled(lane: usize, pattern: u32) -> usize {
-    if pattern & 0x8000 != 0 {
-        let to = pattern >> (2 * (lane & 3)) & 3;
-        return lane & !3 | to as usize;
-    }
-    let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
-    lane & 32 | ((lane & and as usize | or as usize) ^ xor as usize) & 31
+fn swizzled(lane: usize, pattern: u32) -> usize {
+    let part = |at: u32| (pattern >> at & 31) as usize;
+    let (group, n, mask) = (lane & 32, lane & 31, part(0));
+    let from = match pattern {
+        // The order of a fast Fourier transform: the lane's number reversed, but for the bits of the mask.
+        0xE000.. => n.reverse_bits() >> (usize::BITS - 5) >> mask.count_ones() | n & mask,
+        // A rotation, to the left or to the right, of the bits outside of the mask.
+        0xC000.. => {
+            let by = if pattern & 0x400 == 0 { part(5) } else { part(5).wrapping_neg() };
+            n & mask | n.wrapping_add(by) & !mask
+        }
+        // Four lanes, each from any of them.
+        0x8000.. => n & !3 | (pattern >> (2 * (n & 3)) & 3) as usize,
+        _ => (n & mask | part(5)) ^ part(10),
+    };
+    group | from & 31
 }

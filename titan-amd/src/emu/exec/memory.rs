@@ -136,7 +136,8 @@ impl Group<'_> {
         let reserved = self.reserved(wave, op);
         let result = reserved.map(|(file, first, ..)| (file, first));
         let (mode, swaps) = (self.waves[wave].mode, name.contains("_atomic_swap"));
-        Ok(Transfer { serial: 0, wave, pc, pieces, action: Action::Atomic { f, swaps, mode, data, result }, reserved })
+        let action = Action::Atomic { f, swaps, compares: pair, mode, data, result };
+        Ok(Transfer { serial: 0, wave, pc, pieces, action, reserved })
     }
 
     /// A 32-bit or 64-bit value of a lane, and its shadow.

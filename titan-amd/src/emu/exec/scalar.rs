@@ -1,6 +1,7 @@
 //! Scalar arithmetic, branches, and hardware registers.
 
 use super::{Run, Step};
+use crate::emu::absent::{Absent, refuse};
 use crate::emu::error::ErrorCode;
 use crate::emu::fail::Fail;
 use crate::emu::group::Group;
@@ -153,7 +154,7 @@ impl Group<'_> {
             MODE => self.waves[wave].mode_bits(),
             // The part of the chip that runs the wave is always the first.
             XCC_ID => 0,
-            _ => return Err(unknown_register(id)),
+            _ => return Err(unknown_register(op)),
         };
         Ok(value >> offset & (u32::MAX >> (32 - size)))
     }
@@ -161,7 +162,7 @@ impl Group<'_> {
     fn set_hardware_register(&mut self, wave: usize, op: &Op) -> Run<()> {
         let (id, offset, size) = hwreg(op);
         if id != MODE {
-            return Err(unknown_register(id));
+            return Err(unknown_register(op));
         }
         // The source is the last operand.
         #[expect(clippy::cast_possible_truncation, reason = "a register")]
@@ -169,16 +170,31 @@ impl Group<'_> {
         let mask = (u32::MAX >> (32 - size)) << offset;
         let w = &mut self.waves[wave];
         let bits = w.mode_bits() & !mask | value << offset & mask;
-        w.set_mode_bits(bits)
-            .ok_or_else(|| Fail::new(ErrorCode::Unknown, format!("the emulator does not have the mode {bits:#x}")))
+        w.set_mode_bits(bits).ok_or_else(|| unknown_mode(bits))
     }
 }
 
 const MODE: u32 = 1;
 const XCC_ID: u32 = 20;
 
-fn unknown_register(id: u32) -> Fail {
-    Fail::new(ErrorCode::Unknown, format!("the emulator does not have the hardware register {id}"))
+fn unknown_register(op: &Op) -> Fail {
+    refuse(Absent::HardwareRegisters, format_args!("`{}`", op.inst))
+}
+
+/// The error for bits of `MODE` that the emulator does not have: ISA §3.5.
+fn unknown_mode(bits: u32) -> Fail {
+    let set = |mask: u32| bits & mask != 0;
+    if set(1 << 28) {
+        refuse(Absent::VectorSkip, "`VSKIP` of `MODE`")
+    } else if set(0x1F_F800) {
+        refuse(Absent::Exceptions, "`DEBUG` or `EXCP_EN` of `MODE`")
+    } else if set(7 << 29) {
+        refuse(Absent::ForkAndJoin, "`CSP` of `MODE`")
+    } else if set(1 << 26) {
+        refuse(Absent::Debugging, "`DISABLE_PERF` of `MODE`")
+    } else {
+        Fail::new(ErrorCode::Unknown, format!("`MODE` has bits set that the manual reserves: {bits:#x}"))
+    }
 }
 
 /// The number of the register, the first bit, and the number of bits.

@@ -97,6 +97,8 @@ pub(crate) enum Action {
         f: AtomicFn,
         /// Whether the old value does not matter.
         swaps: bool,
+        /// Whether it compares, and stores only if nothing has changed.
+        compares: bool,
         mode: Mode,
         data: Vec<AtomicData>,
         result: Option<(File, u8)>,

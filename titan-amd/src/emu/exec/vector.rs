@@ -4,11 +4,12 @@
 
 use super::Run;
 use super::source::{Bits, lanes_of, shadows};
+use crate::emu::absent::{self, Absent};
 use crate::emu::error::ErrorCode;
 use crate::emu::fail::Fail;
 use crate::emu::group::Group;
 use crate::emu::lane::float::{modify, output};
-use crate::emu::lane::{self, CompareFn, LaneFn, divide, int};
+use crate::emu::lane::{CompareFn, LaneFn, Mode, divide, int};
 use crate::emu::op::{CarryKind, From, Kind, Op, Source, To};
 use crate::emu::scalars::Value;
 use crate::emu::shadow::compare::CompareShadow;
@@ -16,7 +17,7 @@ use crate::emu::shadow::{self, ShadowFn, difference, ones, product, sum};
 use crate::emu::vectors::{Origin, Vectors};
 use crate::emu::wave::ALL;
 use crate::isa::operand::{EXEC, VCC};
-use crate::isa::{Field, Form, Mods};
+use crate::isa::{Field, Form, Mods, Ty};
 
 const WORD: u64 = 0xFFFF_FFFF;
 
@@ -45,11 +46,8 @@ impl Group<'_> {
     /// Checks that the rounding mode is to nearest; others are not modelled.
     fn check_mode(&self, wave: usize, op: &Op) -> Run<()> {
         let mode = self.waves[wave].mode;
-        if (mode.round_32 != 0 || mode.round_16_64 != 0) && lane::rounds(op.inst.row().name) {
-            return Err(Fail::new(
-                ErrorCode::Unknown,
-                "the emulator supports only rounding to nearest, but `MODE` selects another rounding",
-            ));
+        if op.rounds && (mode.round_32 != 0 || mode.round_16_64 != 0) {
+            return Err(absent::refuse(Absent::Rounding, format_args!("`{}` rounds as `MODE` says", op.inst.row().name)));
         }
         Ok(())
     }
@@ -94,8 +92,8 @@ impl Group<'_> {
         };
         let (clamp, omod) = (op.inst.get(Field::Clamp) == 1, op.inst.get(Field::Omod));
         let (mode, bits) = (w.mode, place.ty.bits());
-        let adjusts = (clamp || omod != 0) && place.ty.is_scalar_float();
-        let finish = |x: u64| if adjusts { output(mode, x, place.ty.elem.bits(), clamp, omod) } else { x };
+        let adjusts = (clamp || omod != 0) && place.ty.elem.is_float();
+        let finish = |x: u64| if adjusts { outputs(mode, x, place.ty, clamp, omod) } else { x };
         let shadow = |l: usize| match result.shadow(l) {
             0 => 0,
             _ if adjusts => ones(bits),
@@ -412,6 +410,13 @@ impl CarryKind {
         let out = |[x, y, c]: [u64; 3]| self.overflows(self.exact(x, y, c));
         out(low) != out(high)
     }
+}
+
+/// Every float of a result, clamped and multiplied.
+fn outputs(mode: Mode, x: u64, ty: Ty, clamp: bool, omod: u32) -> u64 {
+    let width = ty.elem.bits();
+    let each = |i: u8| output(mode, x >> (width * u32::from(i)) & ones(width), width, clamp, omod) << (width * u32::from(i));
+    (0..ty.count).fold(0, |all, i| all | each(i))
 }
 
 pub(super) fn last(op: &Op) -> Run<Source> {

@@ -47,6 +47,7 @@ impl Group<'_> {
     /// after what was issued before it, in the memory that the workgroup sees.
     pub(super) fn barrier(&mut self, wave: usize, world: &mut World<'_>) -> Run<Step> {
         self.perform_all(wave, world)?;
+        self.tell_held(wave, world)?;
         let agent = self.agent(wave);
         self.engine.meet(&[agent], self.barrier, None, true, world.watch).map_err(Fail::from)?;
         Ok(if self.engine.agents().state(agent) == State::Ready { Step::Next } else { Step::Wait })
@@ -57,6 +58,7 @@ impl Group<'_> {
         for queue in [Queue::Vm, Queue::Lds, Queue::Smem] {
             self.wait_queue(wave, queue, 0, world)?;
         }
+        self.tell_held(wave, world)?;
         self.waves[wave].done = true;
         let agent = self.agent(wave);
         world.watch.ends(agent);

@@ -287,9 +287,12 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
         "v_frexp_exp_i32_f64" => |m, x| u64::from(frexp_exp64(in64(m, x[0])).cast_unsigned()),
         "v_ldexp_f64" => |m, x| out64(m, ldexp64(in64(m, x[0]), signed(x[1]))),
         "v_dot2c_f32_f16" | "v_dot2_f32_f16" => |m, x| {
-            // ISA: the products are added one after the other, in f32.
-            let h = |bits: u64, i: u32| super::half::to_f32(bits >> (16 * i));
-            let sum = h(x[0], 0).mul_add(h(x[1], 0), f32_of(x[2]));
+            // ISA §12.10: the products are added one after the other, in f32; §6.4: subnormal inputs and results are flushed, whatever
+            // `MODE` says.
+            let m = Mode { denorm_32: 0, denorm_16_64: 0, ..m };
+            #[expect(clippy::cast_possible_truncation, reason = "every f16 is an f32")]
+            let h = |bits: u64, i: u32| super::half::read(m, bits >> (16 * i)) as f32;
+            let sum = h(x[0], 0).mul_add(h(x[1], 0), in32(m, x[2]));
             out32(m, h(x[0], 1).mul_add(h(x[1], 1), sum))
         },
         _ => return None,

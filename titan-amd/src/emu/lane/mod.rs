@@ -49,9 +49,3 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
     let parts = [float::function, half::function, approx::function, convert::function, divide::function, int::function];
     parts.iter().find_map(|part| part(name))
 }
-
-/// Whether an instruction rounds in the direction of `MODE`, of which only to nearest is modelled.
-pub(crate) fn rounds(name: &str) -> bool {
-    let exact = ["v_mov", "v_min", "v_max", "v_med", "v_cmp", "v_cndmask", "v_trunc", "v_ceil", "v_floor", "v_rndne"];
-    (float::function(name).is_some() || half::function(name).is_some()) && !exact.iter().any(|e| name.starts_with(e))
-}

@@ -20,6 +20,7 @@ impl Env<'_> {
             match user {
                 UserSgpr::KernargSegmentPtr => put(w, 2, self.kernarg.0)?,
                 UserSgpr::DispatchPtr => put(w, 2, self.dispatch)?,
+                // Kernels that ask for the last one are not launched (`absent::asked`).
                 UserSgpr::DispatchId | UserSgpr::QueuePtr | UserSgpr::FlatScratchInit => put(w, 2, 0)?,
                 UserSgpr::PrivateSegmentSize => put(w, 1, self.private_bytes().into())?,
                 UserSgpr::PrivateSegmentBuffer => {

@@ -1,6 +1,7 @@
 //! What each kernel must compute, written in Rust from the kernel's source.
 
 mod atomics;
+mod buffers;
 mod control;
 mod divide;
 mod elementwise;
@@ -11,6 +12,7 @@ mod group;
 mod integer;
 mod ir;
 mod local;
+mod machine;
 mod matrix;
 mod memory;
 mod plain;
@@ -19,6 +21,7 @@ mod small;
 mod stack;
 mod structs;
 mod unaligned;
+mod values;
 mod vectors;
 mod wave;
 
@@ -49,6 +52,9 @@ pub(crate) fn all() -> impl Iterator<Item = Case> {
         vectors::CASES,
         plain::CASES,
         ir::CASES,
+        machine::CASES,
+        buffers::CASES,
+        values::CASES,
     ]
     .into_iter()
     .flatten()
