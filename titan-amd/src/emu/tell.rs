@@ -87,8 +87,19 @@ impl Group<'_> {
         let (agent, space) = (self.agent(wave), self.lds);
         for (address, len, place) in self.held.take(wave) {
             let (kind, proxy, strength) = (AccessKind::Read, Proxy::Generic, Strength::Weak);
-            let access =
-                Access { agent, place, space, address, len, kind, proxy, strength, unchanged: false, helper: None, tag: 0 };
+            let access = Access {
+                agent,
+                place,
+                space,
+                address,
+                len,
+                kind,
+                proxy,
+                strength,
+                unchanged: false,
+                helper: None,
+                tag: 0,
+            };
             world.watch.event(&Event::Access(access)).map_err(Fail::from)?;
         }
         Ok(())
@@ -111,7 +122,12 @@ pub(crate) fn deed(t: &Transfer) -> Deed {
         Action::Store { .. } => Some(AccessKind::Write),
         Action::Atomic { .. } => Some(AccessKind::Atomic),
         Action::ToLds { targets } => {
-            return Deed { kind: Some(AccessKind::Write), targets: Some(targets.clone()), same: Vec::new(), compares: false };
+            return Deed {
+                kind: Some(AccessKind::Write),
+                targets: Some(targets.clone()),
+                same: Vec::new(),
+                compares: false,
+            };
         }
         Action::Values { .. } | Action::Scalar { .. } | Action::Clock { .. } => None,
     };

@@ -5,7 +5,9 @@ use crate::harness::over_words;
 /// The two words of a pair of scalar registers after a line, and of one of vector registers.
 fn pair(line: &str) -> u64 {
     let word = |register: &str| {
-        let body = format!("s_mov_b64 s[14:15], 0\ns_mov_b32 s16, 0x280010\ns_mov_b64 vcc, 0\n{line}\ns_nop 4\nv_mov_b32_e32 v4, {register}");
+        let body = format!(
+            "s_mov_b64 s[14:15], 0\ns_mov_b32 s16, 0x280010\ns_mov_b64 vcc, 0\n{line}\ns_nop 4\nv_mov_b32_e32 v4, {register}"
+        );
         over_words(&body, &[0; 64]).unwrap_or_else(|e| panic!("{line}: {e}"))[0]
     };
     let (low, high) = if line.starts_with("v_mov_b64") { ("v6", "v7") } else { ("s12", "s13") };

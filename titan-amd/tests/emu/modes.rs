@@ -10,7 +10,8 @@ fn mode(single: u32, double: u32) -> String {
 
 fn one(body: &str, inputs: &[u32], outputs: usize) -> Vec<u32> {
     let all: Vec<u32> = inputs.iter().copied().cycle().take(64 * inputs.len()).collect();
-    let got = records(body, (inputs.len(), outputs), &all, &Options::default()).unwrap_or_else(|e| panic!("{body}: {e}"));
+    let got =
+        records(body, (inputs.len(), outputs), &all, &Options::default()).unwrap_or_else(|e| panic!("{body}: {e}"));
     let first = got[..outputs].to_vec();
     assert!(got.chunks(outputs).all(|g| g == first), "{body}: lanes differ");
     first
@@ -66,7 +67,8 @@ fn extremes_of_wide_numbers_are_compared_as_the_mode_says_and_sums_are_not_flush
 fn memory_flushes_sums_of_f32_and_nothing_else() {
     for mode in [mode(0, 0), mode(3, 3)] {
         let run = |line: &str, old: u32, data: u32| {
-            let body = format!("{mode}{line}\ns_waitcnt vmcnt(0)\nglobal_load_dword v10, v[0:1], off\ns_waitcnt vmcnt(0)");
+            let body =
+                format!("{mode}{line}\ns_waitcnt vmcnt(0)\nglobal_load_dword v10, v[0:1], off\ns_waitcnt vmcnt(0)");
             one(&body, &[old, data], 1)[0]
         };
         assert_eq!(run("global_atomic_add_f32 v[0:1], v9, off", 0x1_0000, 0x1_0000), 0);

@@ -62,7 +62,10 @@ fn flags(body: &str, completion: Completion) -> u64 {
             v_readfirstlane_b32 s21, v9\ns_cmp_eq_u32 s21, 0\ns_cbranch_scc1 {label}"
         )
     };
-    let text = format!("{ONE_POINTER}{wave}\n{}\ns_endpgm", body.replace("SPIN0", &spin("a", 0)).replace("SPIN1", &spin("b", 256)));
+    let text = format!(
+        "{ONE_POINTER}{wave}\n{}\ns_endpgm",
+        body.replace("SPIN0", &spin("a", 0)).replace("SPIN1", &spin("b", 256))
+    );
     let options = Options { completion, hazards: false, max_steps: 4_000_000, ..Options::default() };
     let run = Bench::pointers(1).run(&text, (2, 128), &[Arg::Ptr(x)], &mut memory, &options);
     run.unwrap_or_else(|e| panic!("{completion:?}: {e}")).instructions

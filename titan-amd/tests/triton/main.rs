@@ -54,7 +54,10 @@ fn objects_are_what_triton_compiles() {
     let names = |all: &BTreeMap<String, Vec<u8>>| all.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&kept), names(&made));
     let differ: Vec<&String> = made.keys().filter(|name| made[*name] != kept[*name]).collect();
-    assert!(differ.is_empty(), "Triton compiles something else for {differ:?}: TITAN_BLESS=1 writes it to tests/triton/objects");
+    assert!(
+        differ.is_empty(),
+        "Triton compiles something else for {differ:?}: TITAN_BLESS=1 writes it to tests/triton/objects"
+    );
 }
 
 struct Bench {

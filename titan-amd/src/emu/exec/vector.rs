@@ -47,7 +47,10 @@ impl Group<'_> {
     fn check_mode(&self, wave: usize, op: &Op) -> Run<()> {
         let mode = self.waves[wave].mode;
         if op.rounds && (mode.round_32 != 0 || mode.round_16_64 != 0) {
-            return Err(absent::refuse(Absent::Rounding, format_args!("`{}` rounds as `MODE` says", op.inst.row().name)));
+            return Err(absent::refuse(
+                Absent::Rounding,
+                format_args!("`{}` rounds as `MODE` says", op.inst.row().name),
+            ));
         }
         Ok(())
     }
@@ -415,7 +418,8 @@ impl CarryKind {
 /// Every float of a result, clamped and multiplied.
 fn outputs(mode: Mode, x: u64, ty: Ty, clamp: bool, omod: u32) -> u64 {
     let width = ty.elem.bits();
-    let each = |i: u8| output(mode, x >> (width * u32::from(i)) & ones(width), width, clamp, omod) << (width * u32::from(i));
+    let each =
+        |i: u8| output(mode, x >> (width * u32::from(i)) & ones(width), width, clamp, omod) << (width * u32::from(i));
     (0..ty.count).fold(0, |all, i| all | each(i))
 }
 

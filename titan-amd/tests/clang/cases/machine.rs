@@ -64,11 +64,11 @@ pub(crate) const CASES: &[Case] = &[
     ("machine_swizzles", |t| {
         lanes(t, 210, |x, l| {
             let (group, n) = (l & 32, l & 31);
-            let right = n & 1 | (n + 31) % 32 & !1;
+            let right = n & 1 | ((n + 31) % 32) & !1;
             weighted(&[
                 (1, x[group | reversed(n)]),
                 (3, x[group | reversed(n) >> 2 | n & 3]),
-                (5, x[group | (n + 3) % 32]),
+                (5, x[group | ((n + 3) % 32)]),
                 (7, x[group | right]),
                 // 1, 2, 3, 0.
                 (11, x[l & !3 | (l + 1) & 3]),
@@ -79,12 +79,21 @@ pub(crate) const CASES: &[Case] = &[
         lanes(t, 211, |x, l| {
             let (row, n) = (l & 48, l & 15);
             weighted(&[
-                (1, x[row | 15 - n]),
-                (3, x[l & 56 | 7 - (l & 7)]),
-                (5, x[row | (n + 13) % 16]),
+                (1, x[row | (15 - n)]),
+                (3, x[l & 56 | (7 - (l & 7))]),
+                (5, x[row | ((n + 13) % 16)]),
                 (7, x[row | 3]),
                 (11, if n + 4 < 16 { x[l + 4] } else { 7 }),
-                (13, if l / 16 % 2 == 1 { 9 } else if n > 0 { x[l - 1] } else { 0 }),
+                (
+                    13,
+                    if l / 16 % 2 == 1 {
+                        9
+                    } else if n > 0 {
+                        x[l - 1]
+                    } else {
+                        0
+                    },
+                ),
             ])
         });
     }),
@@ -105,9 +114,8 @@ pub(crate) const CASES: &[Case] = &[
         let (a, y) = (t.put(&x), t.out::<u32>(256));
         t.run(1, 256, &[a.arg(), y.arg()]);
         let word = |i: usize| x[i % 512].wrapping_add(i as u32);
-        let each = |l: usize| {
-            (0..64).fold(0_u32, |s, i| s.wrapping_mul(5).wrapping_add(word((l * 257 + i * 1023) % 16384)))
-        };
+        let each =
+            |l: usize| (0..64).fold(0_u32, |s, i| s.wrapping_mul(5).wrapping_add(word((l * 257 + i * 1023) % 16384)));
         t.is(y, &(0..256).map(each).collect::<Vec<_>>());
     }),
     ("machine_dynamic", |t| {
@@ -223,7 +231,7 @@ pub(crate) const CASES: &[Case] = &[
             let pairs = || p.iter().zip(q);
             let sad: u32 = pairs().map(|(p, q)| u32::from(p.abs_diff(q))).sum();
             let masked: u32 = pairs().filter(|(_, q)| *q != 0).map(|(p, q)| u32::from(p.abs_diff(q))).sum();
-            let mean: Vec<u8> = pairs().map(|(p, q)| ((u16::from(*p) + u16::from(q) + 1) / 2) as u8).collect();
+            let mean: Vec<u8> = pairs().map(|(p, q)| (u16::from(*p) + u16::from(q)).div_ceil(2) as u8).collect();
             [
                 u32::from_le_bytes([bytes[4], 0, bytes[2], bytes[7]]),
                 (both >> 24) as u32,

@@ -43,7 +43,8 @@ pub(crate) const CASES: &[Case] = &[
         t.is(y, &map(&x, each));
     }),
     ("values_uniform", |t| {
-        for (v, w) in [(0x1_8000_0001_u64, -0x8000_0001_i64), (0xFFFF_FFFF, 0x8000_0000), (u64::MAX, -1), (3, i64::MIN)] {
+        for (v, w) in [(0x1_8000_0001_u64, -0x8000_0001_i64), (0xFFFF_FFFF, 0x8000_0000), (u64::MAX, -1), (3, i64::MIN)]
+        {
             let y = t.out::<u64>(64);
             t.run(1, 64, &[Arg::U64(v), Arg::I64(w), y.arg()]);
             let r = [
@@ -168,7 +169,7 @@ pub(crate) const CASES: &[Case] = &[
                 a >= b,
                 a < b,
                 a <= b,
-                a < b || a > b,
+                a != b,
                 a.is_nan() || b.is_nan(),
                 a == b,
                 a != b,
@@ -217,7 +218,7 @@ pub(crate) const CASES: &[Case] = &[
         let each = |i: usize| {
             let (at, other) = (x[i] as usize % n, n - 1 - x[i ^ 1] as usize % n);
             let distance = (at as i64 - other as i64).cast_unsigned().wrapping_mul(1000);
-            let none = if i % 3 == 0 { 500 } else { x[at] % 7 };
+            let none = if i.is_multiple_of(3) { 500 } else { x[at] % 7 };
             distance.wrapping_add(u64::from(x[at.min(other)] % 100 + none)).wrapping_add(at as u64)
         };
         t.is(y, &(0..64).map(each).collect::<Vec<_>>());

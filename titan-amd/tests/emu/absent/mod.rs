@@ -103,7 +103,8 @@ fn descriptors_that_ask_for_a_feature_are_refused_before_anything_runs() {
 fn rounding_by_the_mode_is_refused_where_an_instruction_rounds() {
     const NEAREST: &str = "s_nop 1\ns_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0\n";
     let set = |bits: u32| format!("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), {bits:#x}\n");
-    let prepare = "v_mov_b32_e32 v4, 1.0\nv_mov_b32_e32 v5, 2.0\nv_mov_b32_e32 v6, v4\nv_mov_b32_e32 v7, v5\ns_mov_b64 vcc, 0\n";
+    let prepare =
+        "v_mov_b32_e32 v4, 1.0\nv_mov_b32_e32 v5, 2.0\nv_mov_b32_e32 v6, v4\nv_mov_b32_e32 v7, v5\ns_mov_b64 vcc, 0\n";
     for (line, rounds) in ROUNDING {
         for bits in [1, 3, 4, 8, 12, 15] {
             let body = format!("{prepare}{}{line}", set(bits));
