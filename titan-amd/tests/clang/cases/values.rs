@@ -169,7 +169,8 @@ pub(crate) const CASES: &[Case] = &[
                 a >= b,
                 a < b,
                 a <= b,
-                a != b,
+                // Less or greater.
+                a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_ne),
                 a.is_nan() || b.is_nan(),
                 a == b,
                 a != b,
