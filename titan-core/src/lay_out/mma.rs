@@ -180,6 +180,7 @@ impl LayOut<'_> {
             Operand::Shared(all) => {
                 let part = self.part_at(*all, axis, k, at)?;
                 let part = self.as_layout(part, layout)?;
+                self.settle_copy(*all)?;
                 let value = self.read(part, layout)?;
                 self.cast(value, elem)
             }
