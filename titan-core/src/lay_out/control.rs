@@ -128,6 +128,7 @@ impl LayOut<'_> {
     }
 
     fn looped(&mut self, op: &Op) -> Laid<()> {
+        self.settle_copies()?;
         let (looped, body) = (self.at, op.regions[0]);
         let args = &self.k.block(body).args;
         let (open, carried) = if let OpKind::For(kind) = &op.kind {
@@ -161,6 +162,7 @@ impl LayOut<'_> {
     }
 
     fn branch(&mut self, op: &Op) -> Laid<()> {
+        self.settle_copies()?;
         let cond = self.same(op.args[0])?;
         let mut open = self.b.begin_if(cond);
         let outside = self.in_flight.clone();

@@ -43,8 +43,17 @@ impl LayOut<'_> {
         Ok(())
     }
 
-    /// Waits for the copy to a buffer before the first read from it. Copies are also complete wherever control flow diverges, so that one
-    /// wait suffices although it may be in a branch.
+    /// Waits for all copies to buffers, before control flow diverges: none is in flight in a loop or in a branch.
+    pub(super) fn settle_copies(&mut self) -> Laid<()> {
+        let copied: Vec<Value> = std::mem::take(&mut self.copied).iter().copied().collect();
+        if copied.is_empty() {
+            Ok(())
+        } else {
+            self.op(OpKind::Local(LocalOp::Settle { read: true }), &copied).map(drop)
+        }
+    }
+
+    /// Waits for the copy to a buffer, before the first read from it.
     pub(super) fn settle_copy(&mut self, buffer: Value) -> Laid<()> {
         let buffer = whole::of(self.b.kernel(), buffer);
         if !self.copied.remove(&buffer) {
