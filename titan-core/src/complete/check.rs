@@ -38,10 +38,10 @@ pub struct Early {
 pub fn check(kernel: &Kernel, copy_async: bool, most: i64) -> Result<(), Early> {
     let counted =
         (0..kernel.pipes.len()).map(|pipe| copy_async && !sides::joins_roles(kernel, Pipe::new(pipe))).collect();
-    let mut run = Run { kernel, counted, trips: 0, thread: Thread::default(), early: None };
+    let mut run = Run { kernel, counted, trips: 0, now: Threads::default(), early: None };
     for trips in 0..=most {
         run.trips = trips;
-        run.thread = Thread { clocks: vec![(0, 0); kernel.pipes.len()], ..Thread::default() };
+        run.now = Threads { clocks: vec![(0, 0); kernel.pipes.len()], ..Threads::default() };
         run.block(kernel.body);
         if let Some(op) = run.early {
             return Err(Early { op, trips });
@@ -63,7 +63,7 @@ enum Work {
 
 /// The state of the threads of a role.
 #[derive(Clone, Debug, Default)]
-struct Thread {
+struct Threads {
     /// The known integers: counters, and functions of them.
     counters: SortedMap<Value, i64>,
     /// For each class, what is in the open group, and the committed groups that may be in flight, the oldest first.
@@ -77,7 +77,7 @@ struct Thread {
     next: u64,
 }
 
-impl Thread {
+impl Threads {
     fn starts(&mut self, class: NvGroup, work: Work) {
         self.open.entry(class).or_default().push(work);
     }
@@ -115,7 +115,7 @@ struct Run<'k> {
     counted: Vec<bool>,
     /// The number of iterations of loops of unknown length.
     trips: i64,
-    thread: Thread,
+    now: Threads,
     early: Option<OpId>,
 }
 
@@ -142,7 +142,7 @@ impl Run<'_> {
 
     /// The value of an integer: constants, counters, sums; unknown bounds are `trips`.
     fn int(&self, value: Value) -> i64 {
-        if let Some(known) = self.thread.counters.get(&value) {
+        if let Some(known) = self.now.counters.get(&value) {
             return *known;
         }
         if let Some(c) = self.kernel.int_constant(value) {
@@ -176,20 +176,20 @@ impl Run<'_> {
         let is_for = op.kind != OpKind::Loop;
         let (bounds, initial) = op.args.split_at(if is_for { 3 } else { 0 });
         let carried = &args[usize::from(is_for)..];
-        self.thread.bind(initial, carried);
+        self.now.bind(initial, carried);
         let (mut at, hi, step) = match bounds {
             [lo, hi, step] => (self.int(*lo), self.int(*hi), self.int(*step).max(1)),
             _ => (0, self.trips, 1),
         };
         while at < hi && self.early.is_none() {
             if let (true, Some(counter)) = (is_for, args.first()) {
-                self.thread.counters.insert(*counter, at);
+                self.now.counters.insert(*counter, at);
             }
             match self.block(body) {
                 None => {}
-                Some(Jump::Again(0, next)) => self.thread.bind(&next, carried),
+                Some(Jump::Again(0, next)) => self.now.bind(&next, carried),
                 Some(Jump::Leave(0, results)) => {
-                    self.thread.bind(&results, &op.results);
+                    self.now.bind(&results, &op.results);
                     return None;
                 }
                 Some(Jump::Again(n, next)) => return Some(Jump::Again(n - 1, next)),
@@ -199,7 +199,7 @@ impl Run<'_> {
             at += step;
         }
         if is_for {
-            self.thread.bind(carried, &op.results);
+            self.now.bind(carried, &op.results);
         }
         None
     }
@@ -207,7 +207,7 @@ impl Run<'_> {
     fn op(&mut self, id: OpId) -> Option<Jump> {
         let kernel = self.kernel;
         let op = kernel.op(id);
-        self.thread.define(&op.results);
+        self.now.define(&op.results);
         match op.kind.family() {
             Family::Flow(Flow::For(_) | Flow::Loop) => return self.looped(op),
             Family::Flow(Flow::If) => {
@@ -215,7 +215,7 @@ impl Run<'_> {
                 let jump = self.block(arm);
                 let last = kernel.block(arm).ops.last().map(|id| kernel.op(*id));
                 if let Some(last) = last.filter(|last| last.kind == OpKind::Yield) {
-                    self.thread.bind(&last.args, &op.results);
+                    self.now.bind(&last.args, &op.results);
                 }
                 return jump;
             }
@@ -231,7 +231,7 @@ impl Run<'_> {
     }
 
     fn need(&mut self, id: OpId, class: NvGroup, work: Work) {
-        if self.thread.in_flight(class, work) {
+        if self.now.in_flight(class, work) {
             self.early.get_or_insert(id);
         }
     }
@@ -240,7 +240,7 @@ impl Run<'_> {
         let buffer = |at: usize| op.args.get(at).map(|tile| Work::Uses(whole::of(self.kernel, *tile)));
         match local {
             LocalOp::Copy { asynchronous: true } => {
-                buffer(1).into_iter().for_each(|work| self.thread.starts(NvGroup::CpAsync, work));
+                buffer(1).into_iter().for_each(|work| self.now.starts(NvGroup::CpAsync, work));
             }
             LocalOp::Load => buffer(0).into_iter().for_each(|work| self.need(id, NvGroup::CpAsync, work)),
             LocalOp::Store | LocalOp::Copy { asynchronous: false } => {
@@ -267,26 +267,26 @@ impl Run<'_> {
                     let view =
                         self.kernel.def_op(whole).filter(|op| matches!(op.kind, OpKind::Ttg(TtgOp::View { .. })));
                     if let Some(permission) = view.and_then(|view| view.args.first()) {
-                        self.thread.starts(NvGroup::Wgmma, self.thread.number(*permission));
+                        self.now.starts(NvGroup::Wgmma, self.now.number(*permission));
                     }
                 }
-                op.results.iter().for_each(|v| self.thread.starts(NvGroup::Wgmma, self.thread.number(*v)));
+                op.results.iter().for_each(|v| self.now.starts(NvGroup::Wgmma, self.now.number(*v)));
             }
             NvOp::BulkStore { .. } => {
                 let buffer = op.args.last().map(|tile| Work::Uses(whole::of(self.kernel, *tile)));
-                buffer.into_iter().for_each(|work| self.thread.starts(NvGroup::BulkStore, work));
+                buffer.into_iter().for_each(|work| self.now.starts(NvGroup::BulkStore, work));
             }
             NvOp::Commit { group, .. } => {
-                let open = std::mem::take(self.thread.open.entry(*group).or_default());
-                self.thread.queues.entry(*group).or_default().push_back(open);
+                let open = std::mem::take(self.now.open.entry(*group).or_default());
+                self.now.queues.entry(*group).or_default().push_back(open);
             }
             NvOp::WaitGroup { group, n, .. } => {
-                let groups = self.thread.queues.entry(*group).or_default();
+                let groups = self.now.queues.entry(*group).or_default();
                 while groups.len() > *n as usize {
                     groups.pop_front();
                 }
                 for value in &op.args {
-                    self.need(id, NvGroup::Wgmma, self.thread.number(*value));
+                    self.need(id, NvGroup::Wgmma, self.now.number(*value));
                 }
             }
             _ => {}
@@ -299,20 +299,20 @@ impl Run<'_> {
         match ttg {
             TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => {
                 let Some(pipe) = ring(op.args.first()).map(Pipe::index) else { return };
-                let clock = &mut self.thread.clocks[pipe];
+                let clock = &mut self.now.clocks[pipe];
                 let work = Work::Fills(pipe, clock.0);
                 clock.0 += 1;
                 if self.counted[pipe] {
-                    self.thread.starts(NvGroup::CpAsync, work);
+                    self.now.starts(NvGroup::CpAsync, work);
                 }
             }
             TtgOp::Ready(pipe) => {
-                let clock = &mut self.thread.clocks[pipe.index()];
-                self.thread.claims.extend(op.results.first().map(|claim| (*claim, (pipe.index(), clock.1))));
+                let clock = &mut self.now.clocks[pipe.index()];
+                self.now.claims.extend(op.results.first().map(|claim| (*claim, (pipe.index(), clock.1))));
                 clock.1 += 1;
             }
             TtgOp::WaitReady => {
-                let Some((pipe, time)) = op.args.first().and_then(|v| self.thread.claims.get(v)).copied() else {
+                let Some((pipe, time)) = op.args.first().and_then(|v| self.now.claims.get(v)).copied() else {
                     return;
                 };
                 if self.counted[pipe] {
@@ -320,19 +320,19 @@ impl Run<'_> {
                 }
             }
             TtgOp::Consumed => {
-                op.args.iter().for_each(|permission| self.need(id, NvGroup::Wgmma, self.thread.number(*permission)));
+                op.args.iter().for_each(|permission| self.need(id, NvGroup::Wgmma, self.now.number(*permission)));
             }
             TtgOp::Split(_) | TtgOp::Join => {
                 // Parts of a permission, and the whole of parts, are the same stage.
-                if let Some(number) = op.args.first().and_then(|v| self.thread.numbers.get(v)).copied() {
-                    self.thread.numbers.extend(op.results.iter().map(|v| (*v, number)));
+                if let Some(number) = op.args.first().and_then(|v| self.now.numbers.get(v)).copied() {
+                    self.now.numbers.extend(op.results.iter().map(|v| (*v, number)));
                 }
             }
             TtgOp::Roles => {
                 for role in &op.regions {
-                    let before = self.thread.clone();
+                    let before = self.now.clone();
                     self.block(*role);
-                    self.thread = before;
+                    self.now = before;
                 }
             }
             // These neither start what completes in groups nor need it.
