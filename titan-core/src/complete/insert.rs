@@ -61,7 +61,14 @@ impl Insert {
             Value::new(self.made.values.len() - 1)
         });
         let results = results.collect();
-        self.made.ops.push(Op { kind: OpKind::Nv(kind), args: Vec::new(), results, regions: Vec::new(), loc });
+        self.made.ops.push(Op {
+            kind: OpKind::Nv(kind),
+            args: Vec::new(),
+            results,
+            regions: Vec::new(),
+            planned: None,
+            loc,
+        });
         id
     }
 

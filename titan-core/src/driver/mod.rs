@@ -24,7 +24,6 @@ mod order;
 pub mod passes;
 mod rings;
 mod road;
-mod rotate;
 mod rule;
 mod schedule;
 pub mod table;

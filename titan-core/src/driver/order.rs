@@ -13,60 +13,85 @@
 //! L1 M0; copies; L2 M1 L3 M2; release; wait; L0 M3
 //! ```
 //!
-//! An operation is moved only across operations that do not depend on it. The ordering of accesses to memory is left to the barriers, which
-//! are inserted after this pass, and to the verifier of the barrier program.
+//! This is a schedule of two stages: the first fragments are stage 0, and all else is stage 1 ([`crate::pipeline::modulo`]). An operation is
+//! moved only across operations that do not depend on it. The ordering of accesses to memory is left to the barriers, which are inserted
+//! after the loop is rewritten, and to the verifier of the barrier program.
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
-use super::rotate::{is_light, needed, rotate};
 use super::schedule::Body;
 use crate::collections::SortedSet;
-use crate::ir::{Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 
-/// Chooses the orders of the bodies of all loops for which another order is better.
+/// Chooses the schedules of the bodies of all loops for which another order is better.
 #[must_use]
 pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
     let mut found = Vec::new();
     for (number, body) in bodies(kernel).into_iter().enumerate() {
+        let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
         let early = first_fragments(kernel, body);
-        let rotated = if early.is_empty() { None } else { rotate(kernel, body, &early) };
-        let ops = &kernel.block(body).ops;
-        let ahead = ops.iter().enumerate().filter(|(_, id)| rotated.is_some() && early.contains(id));
-        let ahead: Vec<usize> = ahead.map(|(at, _)| at).collect();
-        let kernel = rotated.as_ref().unwrap_or(kernel);
-        let ops = &kernel.block(body).ops;
-        let mut ordered = loads_first(kernel, ops, !ahead.is_empty());
-        copies_later(kernel, &mut ordered, !ahead.is_empty());
-        if !ahead.is_empty() || ordered != *ops {
-            let order = ordered.iter().filter_map(|id| ops.iter().position(|old| old == id)).collect();
-            found.push(Body { number, ahead, order });
+        // The loads for the next iteration begin at the end of the body, behind the wait for its stage.
+        let (ahead, here): (Vec<OpId>, Vec<OpId>) = ops.iter().partition(|id| early.contains(id));
+        let rotated = !ahead.is_empty();
+        let mut ordered = loads_first(kernel, &[here, ahead].concat(), rotated);
+        copies_later(kernel, &mut ordered, rotated);
+        if rotated || ordered != *ops {
+            let place = |id: &OpId| {
+                let order = ordered.iter().position(|other| other == id).unwrap_or(0);
+                let stage = u16::from(rotated && !early.contains(id));
+                Planned { stage, order: u16::try_from(order).unwrap_or(u16::MAX) }
+            };
+            found.push(Body { number, places: ops.iter().map(place).collect() });
         }
     }
     found
 }
 
-/// Applies the orders of a schedule. `None` if one is not a permutation of the body's operations, or uses a value before its definition.
+/// The kernel with schedules for the bodies of its loops. `None` if one is not for a loop of this kernel.
 #[must_use]
-pub(super) fn apply(kernel: &Kernel, orders: &[Body]) -> Option<Kernel> {
+pub(super) fn annotate(kernel: &Kernel, all: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
     let bodies = bodies(kernel);
-    for Body { number, ahead, order } in orders {
-        let block = *bodies.get(*number)?;
-        if !ahead.is_empty() {
-            let early = ahead.iter().map(|at| made.block(block).ops.get(*at).copied()).collect::<Option<_>>()?;
-            made = rotate(&made, block, &early)?;
-        }
-        let ops = &made.block(block).ops;
-        let distinct: SortedSet<&usize> = order.iter().collect();
-        let new: Vec<OpId> = order.iter().map(|at| ops.get(*at).copied()).collect::<Option<_>>()?;
-        let whole = distinct.len() == ops.len() && new.len() == ops.len() && new.last() == ops.last();
-        if !whole || !defined_first(&made, &new) {
+    for Body { number, places } in all {
+        let (_, ops) = kernel.block(*bodies.get(*number)?).ops.split_last()?;
+        if ops.len() != places.len() {
             return None;
         }
-        made.blocks.get_mut(block.index())?.ops = new;
+        for (id, planned) in ops.iter().zip(places) {
+            made.ops.get_mut(id.index())?.planned = Some(*planned);
+        }
     }
-    // Renumbers the values, which are numbered in program order.
-    Some(made.canonical())
+    Some(made)
+}
+
+/// Whether an operation is a pure computation or a load of a tile.
+fn is_light(op: &Op) -> bool {
+    let pure = op.kind.effect() == Effect::Pure && op.kind != OpKind::Local(LocalOp::Mma);
+    op.regions.is_empty() && (pure || op.kind == OpKind::Local(LocalOp::Load))
+}
+
+/// The operations of a body that the loads depend on, in order and including the loads; `None` if one of them cannot be executed one
+/// iteration earlier.
+fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<OpId>> {
+    let BlockData { args, ops } = kernel.block(body);
+    let counter = args.first()?;
+    let (mut wanted, mut found) = (loads.clone(), Vec::new());
+    for id in ops.iter().rev() {
+        if !wanted.contains(id) {
+            continue;
+        }
+        let op = kernel.op(*id);
+        if !is_light(op) || op.args.contains(counter) {
+            return None;
+        }
+        wanted.extend(op.args.iter().filter_map(|arg| match kernel.value(*arg).def {
+            Def::Result(from, _) if ops.contains(&from) => Some(from),
+            Def::Result(..) | Def::Param(_) | Def::BlockArg(..) => None,
+        }));
+        found.push(*id);
+    }
+    found.reverse();
+    (found.len() == wanted.len()).then_some(found)
 }
 
 /// The loads for the first MMA of a body from a stage that the loop carries. None if there is no second MMA, since the wait for the next
@@ -84,16 +109,6 @@ fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
         (kernel.op(from).kind == OpKind::Local(LocalOp::Load) && of_stage).then_some(from)
     };
     kernel.op(*first).args.iter().filter_map(loads).collect()
-}
-
-/// Whether no operation uses the result of a later one of the same block.
-fn defined_first(kernel: &Kernel, ops: &[OpId]) -> bool {
-    let mut later: SortedSet<Value> = ops.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
-    ops.iter().all(|id| {
-        let right = !uses(kernel, *id, &later);
-        later.retain(|v| !kernel.op(*id).results.contains(v));
-        right
-    })
 }
 
 /// The bodies of all loops, in program order.

@@ -3,7 +3,7 @@
 //! | pass | input | output |
 //! |---|---|---|
 //! | lay out | tiles and rings | tiles in layouts, loads of fragments, scratch memory |
-//! | order | the same | the same, loops in the order of the schedule |
+//! | expand loops | the same, with the schedules of loops | the same, loops in the stages and the order of their schedules |
 //! | complete | the same | the groups of asynchronous operations, and how many of them each wait leaves in flight |
 //! | expand | rings | barriers, counters |
 //! | allocate | regions | regions with offsets |
@@ -20,6 +20,7 @@ use super::table::REGISTERS;
 use super::{accumulators, order};
 use crate::ir::{Kernel, NvGroup, NvOp, OpKind};
 use crate::pipeline::fence::{Options, fence};
+use crate::pipeline::modulo;
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
 use crate::{allocate, complete, expand, lay_out, synchronize};
@@ -87,11 +88,11 @@ struct Pass {
 /// The passes over a laid-out kernel, in order.
 const ROAD: &[Pass] = &[
     Pass {
-        name: "order",
+        name: "expand loops",
         needs: &[Fact::LaidOut],
         gives: Fact::LaidOut,
         ends: &[Fact::Counted, Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
-        run: ordered,
+        run: expanded,
     },
     Pass {
         name: "complete",
@@ -140,10 +141,17 @@ const ROAD: &[Pass] = &[
     },
 ];
 
-fn ordered(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
-    let made = order::apply(&kernel, way.bodies);
-    made.ok_or_else(|| LowerError::internal(&kernel, "a schedule names operations that do not exist".to_owned()).into())
+fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
+    let planned = order::annotate(&kernel, way.bodies).ok_or_else(|| {
+        LowerError::refused(&kernel, None, "a schedule names operations that do not exist".to_owned(), FOR_KERNEL)
+    })?;
+    let made = modulo::expand(&planned);
+    made.map_err(|why| LowerError::refused(&planned, Some(why.op), why.message, FOR_KERNEL).into())
 }
+
+/// What to do about a schedule that cannot be carried out.
+const FOR_KERNEL: &str =
+    "take the schedule that was chosen for this kernel, or one that differs from it in legal places";
 
 fn placed(mut kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
     let bytes = allocate::allocate(&mut kernel);

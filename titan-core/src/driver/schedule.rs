@@ -7,13 +7,14 @@
 //! ```text
 //! access aligned, 101376 bytes of shared memory, 4 warps
 //! loop 0: loads 3, 5 in 3 slots, copied 2 iterations ahead
-//! body 1: operations 0 1 2 4 5 6 3 7 ..
+//! body 1: operations 0 1 2 4 5 6 3 7 ..                        their places in the new order
 //! ```
 //!
 //! Deliberately absent: layouts and matrix instructions, which follow from the kernel and the number of warps
 //! ([`crate::plan`]).
 
 use crate::diag::counted;
+use crate::ir::Planned;
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -92,7 +93,7 @@ pub struct Schedule {
     pub instances: Option<u32>,
     /// The cluster of programs that copy shared tiles together.
     pub cluster: Option<Cluster>,
-    /// The loop bodies in which the order of operations changes, by number in the laid-out kernel after its tiles were distributed to
+    /// The schedules of loop bodies in which the order of operations changes, by number in the laid-out kernel after its tiles were distributed to
     /// clusters.
     pub bodies: Vec<Body>,
 }
@@ -142,16 +143,13 @@ pub struct Ahead {
     pub carried: bool,
 }
 
-/// A new order of the operations of a loop's body.
+/// The schedule of a loop's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
     /// The number of the loop, in the program order of the laid-out kernel.
     pub number: usize,
-    /// Loads that are moved one iteration earlier, by position. The computations of their addresses are duplicated before the loop and,
-    /// with the loads, at the end of the body.
-    pub ahead: Vec<usize>,
-    /// The new order of the operations, by their positions.
-    pub order: Vec<usize>,
+    /// The stage and the place of each operation of the body, without its terminator ([`crate::pipeline::modulo`]).
+    pub places: Vec<Planned>,
 }
 
 impl Schedule {
@@ -248,10 +246,19 @@ impl fmt::Display for Schedule {
         if let Some(Cluster { size, axis }) = self.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
         }
-        for Body { number, ahead, order } in &self.bodies {
-            let [ahead, order] = [ahead, order].map(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>());
-            let early = if ahead.is_empty() { String::new() } else { format!("loads {} early, ", ahead.join(", ")) };
-            writeln!(f, "body {number}: {early}operations {}", order.join(" "))?;
+        for Body { number, places } in &self.bodies {
+            // The stage is stated where it is not that of the operation before.
+            let mut stage = 0;
+            write!(f, "body {number}: operations")?;
+            for Planned { stage: own, order } in places {
+                if *own == stage {
+                    write!(f, " {order}")?;
+                } else {
+                    write!(f, " {own}/{order}")?;
+                }
+                stage = *own;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

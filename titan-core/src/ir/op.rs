@@ -373,6 +373,17 @@ pub struct Op {
     pub results: Vec<Value>,
     /// Nested blocks: the body of a loop, the two arms of an `if`, the function of a reduction.
     pub regions: Vec<Block>,
+    /// Where the schedule of the loop puts the operation, if it is one of a loop's body and the loop has a schedule.
+    pub planned: Option<Planned>,
     /// The location in the user's code.
     pub loc: Loc,
+}
+
+/// The place of an operation of a loop's body in the schedule of the loop ([`crate::pipeline::modulo`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Planned {
+    /// The stage: an operation of stage 1 is executed one iteration of the steady loop after those of stage 0 of the same iteration.
+    pub stage: u16,
+    /// The place among the operations that one iteration of the steady loop executes.
+    pub order: u16,
 }

@@ -40,7 +40,14 @@ impl Edit {
     pub(super) fn raw(&mut self, kind: OpKind, args: &[Value], types: &[Ty], regions: Vec<Block>) -> Vec<Value> {
         let id = OpId::new(self.kernel.ops.len());
         let results: Vec<Value> = types.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
-        self.kernel.ops.push(Op { kind, args: args.to_vec(), results: results.clone(), regions, loc: self.loc });
+        self.kernel.ops.push(Op {
+            kind,
+            args: args.to_vec(),
+            results: results.clone(),
+            regions,
+            planned: None,
+            loc: self.loc,
+        });
         self.pending.push(id);
         results
     }
@@ -139,6 +146,7 @@ impl Edit {
             args: args.to_vec(),
             results: vec![result],
             regions: Vec::new(),
+            planned: None,
             loc: self.loc,
         });
         self.kernel.values[result.index()].def = Def::Result(id, 0);
@@ -169,7 +177,7 @@ impl Edit {
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
     pub(super) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
-            let Op { kind, args, results, regions, loc } = self.kernel.op(*id).clone();
+            let Op { kind, args, results, regions, loc, planned: _ } = self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
             let regions: Vec<Block> = regions.iter().map(|block| self.copied_block(*block, names)).collect();
             self.loc = loc;

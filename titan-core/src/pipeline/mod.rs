@@ -14,6 +14,7 @@
 //! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it overlaps with other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
+//! * [`modulo`] rewrites loops so that the operations of a body are executed in the stages and the order of a schedule;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
 //!
 //! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
@@ -22,13 +23,14 @@ pub mod accumulate;
 pub mod carry;
 pub mod cluster;
 pub mod depth;
-mod edit;
+pub(in crate::pipeline) mod edit;
 pub mod exits;
 pub mod fence;
 pub mod fuse;
 mod grid;
 pub mod implicit;
 pub mod instances;
+pub mod modulo;
 pub(crate) mod operands;
 pub mod peel;
 pub mod persist;

@@ -4,6 +4,7 @@
 mod anew;
 mod bounds;
 mod groups;
+mod modulo;
 mod program;
 mod random;
 mod raster;

@@ -111,10 +111,17 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.warps = Some(0)).contains("no program has 0 warps"));
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));
     let order = "operations that do not exist";
-    assert!(with(&|s| s.bodies[0].order[..20].reverse()).contains(order));
-    assert!(with(&|s| s.bodies[0].order.truncate(3)).contains(order));
-    assert!(with(&|s| s.bodies[0].order[0] = s.bodies[0].order[1]).contains(order));
-    assert!(with(&|s| s.bodies.push(Body { number: 9, ahead: Vec::new(), order: Vec::new() })).contains(order));
+    assert!(with(&|s| s.bodies[0].places.truncate(3)).contains(order));
+    assert!(with(&|s| s.bodies.push(Body { number: 9, places: Vec::new() })).contains(order));
+    let early = "before one whose result it uses";
+    assert!(with(&|s| s.bodies[0].places[..20].reverse()).contains(early));
+    assert!(with(&|s| s.bodies[0].places[0] = s.bodies[0].places[1]).contains("two operations at this place"));
+    assert!(with(&|s| s.bodies[0].places[0].stage = 64).contains("too many stages"));
+    // An MMA of stage 0 uses what one of stage 1 computes; and a release of stage 0 would release stages that were never filled.
+    assert!(
+        with(&|s| s.bodies[0].places.iter_mut().rev().take(4).for_each(|p| p.stage = 0))
+            .contains("the schedule executes")
+    );
 }
 
 /// Copies may run fewer iterations ahead than there are slots.

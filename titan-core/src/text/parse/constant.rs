@@ -37,7 +37,8 @@ impl<'a> Parser<'a> {
             return self.error(error.help(format!("write {wanted}")));
         };
         let kind = OpKind::Const(constant);
-        let op = Op { kind, args: vec![], results: vec![], regions: vec![], loc: self.loc(left)? };
+        let (planned, loc) = self.tail(left)?;
+        let op = Op { kind, args: vec![], results: vec![], regions: vec![], planned, loc };
         self.finish(body, left, op, &types)
     }
 

@@ -3,7 +3,7 @@
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::syntax::{Head, HeadError};
-use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Ty, Typed, Value, ValueData, infer, op_table};
+use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Planned, Ty, Typed, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         let operands = self.operands(body)?;
         let named = self.named()?;
         let types = self.types()?;
-        let loc = self.loc(left)?;
+        let (planned, loc) = self.tail(left)?;
         let head = Head {
             attrs: &attrs,
             ty: types.first().map(|t| t.ty),
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         if let OpKind::Break(level) = kind {
             body.note_break(level, &args);
         }
-        self.typed(body, left, Op { kind, args, results: vec![], regions: vec![], loc }, &types)
+        self.typed(body, left, Op { kind, args, results: vec![], regions: vec![], planned, loc }, &types)
     }
 
     /// Checks the stated types of an operation whose types `infer` computes, and adds it.
@@ -224,9 +224,17 @@ impl<'a> Parser<'a> {
         Ok(types)
     }
 
-    /// Parses `@3:14`; if there is none, the location is the position in the text if that was requested.
-    pub(super) fn loc(&mut self, left: &Left<'a>) -> Parse<Loc> {
-        self.loc_of(left.start)
+    /// Parses `stage(1, 4) @3:14`, both of which may be missing; the location is then the position in the text if that was requested.
+    pub(super) fn tail(&mut self, left: &Left<'a>) -> Parse<(Option<Planned>, Loc)> {
+        let mut planned = None;
+        if self.eat_word("stage") {
+            self.expect("(")?;
+            let stage = self.int("a stage")?;
+            self.expect(",")?;
+            planned = Some(Planned { stage, order: self.int("a place")? });
+            self.expect(")")?;
+        }
+        Ok((planned, self.loc_of(left.start)?))
     }
 
     /// The stated location of what starts at a byte.

@@ -3,7 +3,7 @@
 use super::op::Left;
 use super::{Body, Name, Parse, Parser};
 use crate::ir::op_table::syntax::Head;
-use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, TtgOp, Ty, Typed, Value, op_table};
+use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, Planned, TtgOp, Ty, Typed, Value, op_table};
 
 /// The header of an operation with regions.
 struct Header {
@@ -11,6 +11,7 @@ struct Header {
     /// The operands; `None` if poisoned.
     args: Vec<Option<Value>>,
     written: Vec<Typed>,
+    planned: Option<Planned>,
     loc: Loc,
 }
 
@@ -18,7 +19,10 @@ impl Header {
     /// The operation, unless an operand is poisoned.
     fn op(self, regions: Vec<Block>) -> Option<(Op, Vec<Typed>)> {
         let args = self.args.into_iter().collect::<Option<Vec<Value>>>()?;
-        Some((Op { kind: self.kind, args, results: vec![], regions, loc: self.loc }, self.written))
+        Some((
+            Op { kind: self.kind, args, results: vec![], regions, planned: self.planned, loc: self.loc },
+            self.written,
+        ))
     }
 }
 
@@ -50,10 +54,10 @@ impl<'a> Parser<'a> {
         let carried = self.carry(body, block, &mut args)?;
         debug_assert!(arg.is_some());
         let written = self.types()?;
-        let loc = self.loc(left)?;
+        let (planned, loc) = self.tail(left)?;
         self.loop_body(body, block)?;
         let types: Option<Vec<Typed>> = carried.iter().map(|v| v.map(|v| body.kernel.typed(v))).collect();
-        match (Header { kind: OpKind::For(kind), args, written, loc }.op(vec![block]), types) {
+        match (Header { kind: OpKind::For(kind), args, written, planned, loc }.op(vec![block]), types) {
             (Some((op, written)), Some(types)) => self.agreed(body, left, op, &written, &types),
             (None, _) | (_, None) => {
                 self.poison(body, left);
@@ -68,10 +72,10 @@ impl<'a> Parser<'a> {
         let mut args = Vec::new();
         self.carry(body, block, &mut args)?;
         let written = self.types()?;
-        let loc = self.loc(left)?;
+        let (planned, loc) = self.tail(left)?;
         let broken = self.loop_body(body, block)?;
         let types = if written.is_empty() { broken } else { written.clone() };
-        match (Header { kind: OpKind::Loop, args, written, loc }).op(vec![block]) {
+        match (Header { kind: OpKind::Loop, args, written, planned, loc }).op(vec![block]) {
             Some((op, written)) => self.agreed(body, left, op, &written, &types),
             None => {
                 self.poison(body, left);
@@ -93,13 +97,13 @@ impl<'a> Parser<'a> {
     fn if_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let cond = self.operand(body)?;
         let written = self.types()?;
-        let loc = self.loc(left)?;
+        let (planned, loc) = self.tail(left)?;
         let mut regions = vec![self.arm(body)?];
         if self.eat_word("else") {
             regions.push(self.arm(body)?);
         }
         let types = if written.is_empty() { body.yielded(&regions) } else { written.clone() };
-        match (Header { kind: OpKind::If, args: vec![cond], written, loc }).op(regions) {
+        match (Header { kind: OpKind::If, args: vec![cond], written, planned, loc }).op(regions) {
             Some((op, written)) => self.agreed(body, left, op, &written, &types),
             None => {
                 self.poison(body, left);
@@ -111,7 +115,8 @@ impl<'a> Parser<'a> {
     /// `ttg.roles producer { .. } consumer { .. }`, the roles in the order of their declarations.
     fn roles_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let mut regions = Vec::new();
-        let loc = self.loc(left)?;
+        // Roles are in no loop. One may be called `stage`.
+        let (planned, loc) = (None, self.loc_of(left.start)?);
         while !self.next.fresh {
             let at = self.next.at;
             let name = self.name("the name of a role")?;
@@ -123,7 +128,7 @@ impl<'a> Parser<'a> {
             }
             regions.push(self.arm(body)?);
         }
-        let op = Op { kind: OpKind::Ttg(TtgOp::Roles), args: vec![], results: vec![], regions, loc };
+        let op = Op { kind: OpKind::Ttg(TtgOp::Roles), args: vec![], results: vec![], regions, planned, loc };
         self.agreed(body, left, op, &[], &[])
     }
 
@@ -155,11 +160,11 @@ impl<'a> Parser<'a> {
             p.block_arg(body, block, name, ty)
         })?;
         let written = self.types()?;
-        let loc = self.loc(left)?;
+        let (planned, loc) = self.tail(left)?;
         body.open.push(block);
         self.block(body)?;
         body.open.pop();
-        match (Header { kind, args, written, loc }).op(vec![block]) {
+        match (Header { kind, args, written, planned, loc }).op(vec![block]) {
             Some((op, written)) => self.typed(body, left, op, &written),
             None => {
                 self.poison(body, left);

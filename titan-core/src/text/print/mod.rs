@@ -10,7 +10,9 @@ use self::names::Once;
 use super::lex::quote;
 use crate::ir::op_table::syntax::{Form, Written};
 use crate::ir::op_table::{self, OpRow};
-use crate::ir::{Block, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, TtgOp, Ty, Typed, Value};
+use crate::ir::{
+    Block, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, Planned, TtgOp, Ty, Typed, Value,
+};
 use std::fmt::{Display, Write};
 
 /// The canonical text of a kernel.
@@ -109,6 +111,10 @@ impl Printer<'_> {
                 self.out.push_str(if i > 0 { ", " } else { " : " });
                 self.put(ty);
             }
+        }
+        if let Some(Planned { stage, order }) = op.planned {
+            // Writing to a string cannot fail.
+            let _ = write!(self.out, " stage({stage}, {order})");
         }
         if op.loc != Loc::default() {
             // Writing to a string cannot fail.

@@ -1,0 +1,143 @@
+//! Modulo expansion: loops are rewritten so that each operation of a body is executed in the stage and at the place that the schedule of
+//! the loop says ([`crate::ir::Planned`]).
+//!
+//! A body has operations of stages 0 to S - 1. In iteration i of the rewritten loop, the *steady loop*, operations of the last stage belong
+//! to iteration i of the original loop, and operations of stage s to iteration i + (S - 1 - s), which is called their *lead*. The steady
+//! loop is executed as often as the original one. Before it, the *prologue* executes the operations of earlier stages for the first
+//! iterations. At its end, operations of earlier stages have been executed for iterations that do not exist: such an iteration is a
+//! *phantom*, and the kernel must allow it, because its operations have no effect (loads from stages that were filled with zeros).
+//!
+//! # Example
+//!
+//! The loads of the first fragments from a stage are stage 0, all else is stage 1. The loop has carried the permission to read the next stage
+//! (`%s`) before:
+//!
+//! ```text
+//! for %i .. carry(%s = %s0) {               %x0 = load %s0                       the prologue: stage 0 of iteration 0
+//!     %x = load %s         stage(0, 5)      for %i .. carry(%s = %s0, %xi = %x0) {
+//!     %y = load' %s        stage(1, 0)          %y = load' %s                    iteration i
+//!     mma %x               stage(1, 1)          mma %xi                          iteration i, with what was loaded in the iteration before
+//!     release %s           stage(1, 2)          release %s
+//!     %n = wait next       stage(1, 3)          %n = wait next
+//!     mma %y               stage(1, 6)          %x1 = load %n                    iteration i + 1
+//!     continue %n                               mma %y
+//! }                                             continue %n, %x1
+//!                                           }
+//! ```
+//!
+//! # How it works
+//!
+//! An *instance* (v, c) is what the value v of the original loop is in iteration i + c, in iteration i of the steady loop. Every
+//! operation is emitted once, at its lead, and its operands are looked up as instances with the same c ([`Steady::at`]):
+//!
+//! * a value from outside of the loop is itself;
+//! * the counter is the counter plus c steps;
+//! * a value that the loop carries is what the previous iteration passed on, (next, c - 1); with c = 0, the value that the steady
+//!   loop carries for it;
+//! * the result of an operation with lead c is the result of the emitted operation;
+//! * with a lead above c, it was computed in an earlier iteration of the steady loop, which then carries it. What cannot be carried, names of
+//!   memory and of stages, is computed again;
+//! * with a lead below c, it is computed too late. Names and numbers are computed again from the instances of their operands; for all else, the
+//!   schedule violates a dependence.
+//!
+//! The look-up ends: c falls along carried values, and along operands the order of the original body falls. Values that the steady loop
+//! carries for (v, c) are passed on as (v, c + 1), so that there are at most as many for v as its lead.
+//!
+//! Deliberately absent: the choice of the schedule; dependences through memory and rings, which the rules of barrier programs show to be kept
+//! (a checker of expanded loops is to show more); prologues and epilogues with guards, for operations that phantoms may not execute; loops
+//! that are left early, and `loop`s, which have one stage.
+
+mod steady;
+
+use super::edit::Edit;
+use crate::collections::SortedMap;
+use crate::ir::{Block, Effect, Kernel, OpId, OpKind, Planned};
+use steady::Steady;
+
+/// Why the schedule of a loop cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The operation at which it is found.
+    pub op: OpId,
+    /// What is violated.
+    pub message: String,
+}
+
+/// The kernel with all loops that have a schedule expanded. Operations have no schedule afterwards.
+///
+/// # Errors
+/// Returns the first operation whose place in the schedule is impossible.
+pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
+    let mut loops = Vec::new();
+    kernel.walk(&mut |id, op| {
+        let planned = |body: &Block| kernel.block(*body).ops.iter().any(|id| kernel.op(*id).planned.is_some());
+        if op.kind.is_loop() && op.regions.iter().any(planned) {
+            loops.push(id);
+        }
+    });
+    if loops.is_empty() {
+        return Ok(kernel.clone());
+    }
+    let mut edit = Edit::new(kernel.clone());
+    // Inner loops come first: where a prologue copies an operation with loops in it, these are expanded already.
+    for looped in loops.into_iter().rev() {
+        edit = Steady::new(edit, looped)?.expand()?;
+    }
+    let mut made = edit.kernel;
+    made.ops.iter_mut().for_each(|op| op.planned = None);
+    Ok(made.canonical())
+}
+
+/// The number of stages in the schedule of a loop, whose body without its terminator is given.
+fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation> {
+    let at = |op: OpId, message: &str| Err(Violation { op, message: message.to_owned() });
+    let mut taken = SortedMap::new();
+    let mut stages = 1;
+    for id in ops {
+        let Some(Planned { stage, order }) = kernel.op(*id).planned else {
+            return at(*id, "the schedule of the loop has no place for this operation");
+        };
+        if taken.insert(order, *id).is_some() {
+            return at(*id, "the schedule of the loop has two operations at this place");
+        }
+        if stage >= MOST {
+            return at(*id, "the schedule of the loop has too many stages");
+        }
+        stages = stages.max(stage + 1);
+    }
+    let alone = kernel.op(looped).kind == OpKind::Loop || ops.iter().any(|id| leaves(kernel, *id, 0));
+    if stages > 1 && alone {
+        return at(looped, "the schedule has several stages for a loop that is left early");
+    }
+    let early = |id: &&OpId| kernel.op(**id).planned.is_some_and(|planned| planned.stage + 1 < stages);
+    match ops.iter().filter(early).find(|id| !may_be_phantom(kernel, **id)) {
+        Some(id) => {
+            at(*id, "the schedule executes this operation, which has an effect, for iterations that do not exist")
+        }
+        None => Ok(stages),
+    }
+}
+
+/// Whether an operation may be executed for an iteration that does not exist: it and those nested in it only read and compute.
+fn may_be_phantom(kernel: &Kernel, id: OpId) -> bool {
+    let op = kernel.op(id);
+    let only_reads = match op.kind.effect() {
+        Effect::Pure | Effect::Read | Effect::Control => true,
+        Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
+    };
+    only_reads && op.regions.iter().flat_map(|region| &kernel.block(*region).ops).all(|id| may_be_phantom(kernel, *id))
+}
+
+/// The maximum number of stages.
+const MOST: u16 = 64;
+
+/// Whether an operation, inside of so many loops of the body, leaves the loop or begins its next iteration.
+fn leaves(kernel: &Kernel, id: OpId, depth: u32) -> bool {
+    let op = kernel.op(id);
+    let inner = depth + u32::from(op.kind.is_loop());
+    if let OpKind::Break(n) | OpKind::Continue(n) = op.kind {
+        return n >= depth;
+    }
+    let nested = op.regions.iter().flat_map(|region| &kernel.block(*region).ops);
+    op.kind == OpKind::Return || nested.into_iter().any(|id| leaves(kernel, *id, inner))
+}
