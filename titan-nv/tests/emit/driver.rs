@@ -5,7 +5,7 @@ use super::tiles::{kernels, some_kernels};
 use std::collections::BTreeSet;
 use titan_core::artifact::Assumption;
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
-use titan_core::ir::{LocalOp, NvOp, Op, OpKind};
+use titan_core::ir::{LocalOp, NvOp, Op, OpKind, Planned};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
@@ -220,7 +220,9 @@ fn every_legal_order_is_that_of_the_code() {
                 order.swap(at, at + 1);
             }
         }
-        let bodies = vec![Body { number, ahead: Vec::new(), order }];
+        let place = |at: usize| order.iter().position(|other| *other == at).expect("a permutation");
+        let places = (0..ops.len() - 1).map(|at| Planned { stage: 0, order: place(at) as u16 }).collect();
+        let bodies = vec![Body { number, places }];
         let schedule = Schedule { bodies, ..chosen.schedule.clone() };
         let Ok(made) = follow(&kernel, machine(), &schedule) else {
             refused += 1;
