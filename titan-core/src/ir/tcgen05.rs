@@ -329,6 +329,9 @@ impl Mma {
         if k != kind.depth() {
             return Err(format!("K is {k}: it is {} in MMAs of kind `{kind}`", kind.depth()));
         }
+        if self.shifted && m == 64 {
+            return Err("M is 64: rows of A are shifted (`ashift`) in MMAs of 128 or 256 rows".to_owned());
+        }
         let step = if kind == MmaKind::I8 { 16 } else { 8 } * self.cta_group;
         let few = kind == MmaKind::I8 && self.cta_group == 1 && matches!(n, 8 | 24);
         let (fits, which) = if self.stationary {

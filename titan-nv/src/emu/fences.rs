@@ -81,6 +81,7 @@ impl Fences {
             }
             Event::Fence { from: Proxy::Async | Proxy::TensorMap, .. }
             | Event::Arrive { .. }
+            | Event::SyncFence { .. }
             | Event::Issue { .. }
             | Event::Commit { .. }
             | Event::GroupWait { .. }

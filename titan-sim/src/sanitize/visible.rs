@@ -19,6 +19,7 @@
 //!
 //! [`engine::race`]: crate::engine::race
 
+use super::config::Classes;
 use super::effect::{Effect, State};
 use super::known::{KnownId, Records};
 use super::mask::{Mask, Unit};
@@ -44,6 +45,8 @@ pub(super) struct Deal {
     pub(super) far: Scope,
     /// Whether asynchronous reads need fences after generic reads.
     pub(super) strict: bool,
+    /// The classes of operations that the same agent has issued earlier and that are executed before this access.
+    pub(super) pipelined: Classes,
 }
 
 impl Deal {
@@ -53,7 +56,8 @@ impl Deal {
 
     /// Whether an effect is ordered before this access, or belongs to the same operation.
     fn sees(&self, e: &Effect, records: &Records) -> bool {
-        records.of(e).seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
+        let pipelined = || e.side.agent == self.side.agent && e.side.class.is_some_and(|c| self.pipelined.has(c));
+        records.of(e).is_before(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op) || pipelined()
     }
 
     fn clashes(&self, e: &Effect, records: &Records) -> bool {
@@ -63,7 +67,9 @@ impl Deal {
     /// The rule that is broken by an effect that the access does not see.
     fn rule(&self, e: &Effect, write: bool, records: &Records) -> Rule {
         let both = self.side.class.is_some() && e.side.class.is_some();
-        if both && e.side.partition == self.side.partition {
+        if records.of(e).misses_fence(self.side.partition) {
+            Rule::MissingSyncFence
+        } else if both && e.side.partition == self.side.partition {
             Rule::UnorderedAsync
         } else if e.group.is_some() && records.of(e).seen.base() == 0 {
             Rule::PendingAccess

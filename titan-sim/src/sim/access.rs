@@ -6,7 +6,11 @@
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
-use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::plan::{
+    BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, TENSOR_COMMIT, TENSOR_LOAD, TENSOR_STORE, VMCNT,
+    WGMMA,
+};
+use super::tcgen05::{COLUMN, in_order};
 use super::tensor::bytes_of;
 use super::value::View;
 use super::work::{Res, Span, Touch, Work};
@@ -61,6 +65,11 @@ impl Machine<'_> {
         }
         // Operations of a wave on its local memory complete in order; stores in flight to a tensor do not.
         if new.agent == old.agent && new.class == old.class && new.class == Some(LGKMCNT) {
+            return None;
+        }
+        if let (true, Some(before), Some(after)) = (new.agent == old.agent, old.class, new.class)
+            && in_order(before, after)
+        {
             return None;
         }
         let (mut first, mut second) = (self.side_of(new), self.side_of(old));
@@ -140,10 +149,17 @@ impl Machine<'_> {
         self.tell_shared(&new, proxy, None, obs)
     }
 
-    /// Reports an access to shared memory.
+    /// Reports an access to shared memory or to tensor memory.
     fn tell_shared(&self, t: &Touching, proxy: Proxy, helper: Option<Helper>, obs: Obs<'_, '_>) -> Res<()> {
-        let Span::Shared { cta, lo, hi } = t.touch.span else { return Ok(()) };
-        let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
+        let (space, lo, hi, proxy) = match t.touch.span {
+            Span::Shared { cta, lo, hi } => (self.store.shared.get(cta), lo, hi, proxy),
+            // Tensor memory is accessed in one way only.
+            Span::Columns { cta, lo, hi } => {
+                (self.store.tensor.get(cta), u64::from(lo) * COLUMN, u64::from(hi) * COLUMN, Proxy::Generic)
+            }
+            Span::Tensor { .. } => return Ok(()),
+        };
+        let Some(space) = space.copied() else { return Ok(()) };
         let kind = if t.touch.write { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
             agent: Agent::new(t.agent),
@@ -218,7 +234,9 @@ impl Machine<'_> {
         for touch in &touches {
             self.check(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) })?;
         }
-        let ungrouped = matches!(class, BULK_LOAD | RING_COPY) || (class == CP_ASYNC && touches.is_empty());
+        let ungrouped = matches!(class, BULK_LOAD | RING_COPY)
+            || class >= TENSOR_COMMIT
+            || (class == CP_ASYNC && touches.is_empty());
         let new = engine::Op { agent: Agent::new(agent), class, after, signals, payload: work };
         let id = self
             .engine
@@ -260,6 +278,8 @@ impl Machine<'_> {
             (BULK_STORE, "a store"),
             (VMCNT, "a copy"),
             (LGKMCNT, "an access to local memory"),
+            (TENSOR_LOAD, "a load of tensor memory"),
+            (TENSOR_STORE, "a store to tensor memory"),
         ] {
             let groups = &thread.groups[usize::from(class.0)];
             if groups.open == 0 && groups.sizes.iter().all(|n| *n == 0) {

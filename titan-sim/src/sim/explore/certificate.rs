@@ -328,6 +328,7 @@ impl Certificate {
             | Event::Commit { .. }
             | Event::GroupWait { .. }
             | Event::Fence { space: FenceSpace::All | FenceSpace::Shared | FenceSpace::Global, .. }
+            | Event::SyncFence { .. }
             | Event::Wait { .. }
             | Event::At { .. } => {}
         }
