@@ -4,7 +4,8 @@
 //! copies, whose completion is signaled at an mbarrier (`commit`). Warps load and store, and wait for that by `wait`.
 //!
 //! [`Mma::check`] decides which MMAs are legal. Sources: PTX ISA, "tcgen05.mma", its table of kinds and shapes, and "Block scaling"; the
-//! attributes are compared with NVIDIA's assembler (titan-nv/tests/hopper/tensor_memory.rs).
+//! attributes are compared with NVIDIA's assembler (titan-nv/tests/hopper/tensor_memory.rs). The columns and bytes that operands take are in
+//! `tensor_layout`.
 //!
 //! Deliberately absent: sparse operands, descriptors of instructions and of shared memory, the word of shared memory to which an
 //! allocation writes its address, and masks of lanes and columns. Nothing is lowered to these operations.

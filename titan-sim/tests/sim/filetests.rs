@@ -4,7 +4,6 @@
 use crate::args::{kernels, make};
 use std::path::Path;
 use std::sync::OnceLock;
-use titan_core::ir::{NvOp, OpKind};
 use titan_core::verify::WellFormed;
 use titan_sim::engine::Completion;
 use titan_sim::sim::{Arg, Finding, Kind, Limits, Options, Verdict, explore, replay, run};
@@ -82,11 +81,6 @@ fn sampled(number: usize, kernel: &WellFormed) -> Option<(Finding, Vec<Arg>)> {
     None
 }
 
-/// Whether a kernel uses tensor memory, which is not modelled.
-fn tensor_memory(kernel: &WellFormed) -> bool {
-    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
-}
-
 /// How many states of a program are looked at: in most programs there are fewer.
 fn limits() -> Limits {
     Limits { max_states: test_depth::cases(20_000, 300), ..Limits::default() }
@@ -129,10 +123,6 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled));
                 continue;
             }
-            if tensor_memory(kernel) {
-                assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled), "{name} @{}", kernel.sig.name);
-                continue;
-            }
             if let Some((found, _)) = found {
                 dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule));
             }
@@ -149,6 +139,7 @@ fn good_pipelines_are_safe_in_every_order() {
     let all = [
         files(&["verify"], "pipe_"),
         files(&["verify"], "barrier_"),
+        files(&["verify"], "tensor_"),
         files(&["museum"], ""),
         files(&["verify"], "accepted_"),
     ];
@@ -176,9 +167,14 @@ fn good_pipelines_are_safe_in_every_order() {
 fn bad_pipelines_are_found() {
     let (mut table, mut missed) = (std::collections::BTreeMap::new(), Vec::new());
     let (mut n, mut by_run) = (0, 0_u32);
-    let all = [files(&["verify"], "pipe_"), files(&["verify"], "barrier_"), files(&["museum"], "")];
+    let all = [
+        files(&["verify"], "pipe_"),
+        files(&["verify"], "barrier_"),
+        files(&["verify"], "tensor_"),
+        files(&["museum"], ""),
+    ];
     for File { name, kernels, .. } in all.concat() {
-        for (kernel, _) in kernels.iter().filter(|(k, good)| !*good && !tensor_memory(k)) {
+        for (kernel, _) in kernels.iter().filter(|(_, good)| !*good) {
             n += 1;
             by_run += u32::from(sampled(n, kernel).is_some());
             // In the quick depth with fewer tiles.

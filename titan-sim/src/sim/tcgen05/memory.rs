@@ -50,7 +50,7 @@ impl Machine<'_> {
             if ty == Ty::Barrier(BarrierTy::TensorMemory) {
                 let columns = self.columns(agent, op, i)?;
                 let n = what.columns(i).unwrap_or(columns.n);
-                self.fits((u64::from(n), u64::from(columns.n)), op, i, "columns")?;
+                self.check_extent((u64::from(n), u64::from(columns.n)), op, i, "columns")?;
                 let all = programs.iter().map(|cta| (*cta, columns.first, columns.first + n));
                 let (reads, writes) = access(what, i);
                 accessed.reads.extend(all.clone().filter(|_| reads));
@@ -58,7 +58,7 @@ impl Machine<'_> {
             } else if ty == Ty::Barrier(BarrierTy::Region) {
                 let (lo, hi) = self.bytes(agent, op, i)?;
                 let n = what.shared_bytes(i).map_or(hi - lo, u64::from);
-                self.fits((n, hi - lo), op, i, "bytes")?;
+                self.check_extent((n, hi - lo), op, i, "bytes")?;
                 accessed.regions.extend(programs.iter().map(|cta| (*cta, lo, lo + n)));
             }
         }
@@ -72,7 +72,7 @@ impl Machine<'_> {
     }
 
     /// Checks that an operand is as large as what is accessed.
-    fn fits(&self, (used, has): (u64, u64), op: &Op, i: usize, unit: &str) -> Res<()> {
+    fn check_extent(&self, (used, has): (u64, u64), op: &Op, i: usize, unit: &str) -> Res<()> {
         if used <= has {
             return Ok(());
         }
