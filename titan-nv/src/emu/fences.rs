@@ -82,6 +82,7 @@ impl Fences {
             Event::Fence { from: Proxy::Async | Proxy::TensorMap, .. }
             | Event::Arrive { .. }
             | Event::SyncFence { .. }
+            | Event::Free { .. }
             | Event::Issue { .. }
             | Event::Commit { .. }
             | Event::GroupWait { .. }

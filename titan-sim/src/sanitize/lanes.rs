@@ -143,6 +143,14 @@ impl Memory {
         lanes.each_of(start, end, records, |first, last, state| f(first, last, state, records));
     }
 
+    /// Forgets all accesses to a range.
+    pub(super) fn forget(&mut self, (space, start, end): Span) {
+        let Some(lanes) = self.spaces.get_mut(&space) else { return };
+        lanes.cut(start);
+        lanes.cut(end);
+        lanes.lanes.retain(|first, _| !(start..end).contains(first));
+    }
+
     /// Calls `f` with what is known of all effects.
     pub(super) fn each(&mut self, f: impl FnMut(&mut Known)) {
         self.records.all_mut().iter_mut().for_each(f);

@@ -262,6 +262,10 @@ impl Sanitizer {
                 self.set_at(agent, place, None);
                 self.fence(agent, (from, to), scope, (space, true))
             }
+            Event::Free { space, address, len } => {
+                self.memory.forget((space, address, address.saturating_add(len)));
+                Ok(())
+            }
             Event::SyncFence { agent, side, place } => {
                 self.set_at(agent, place, None);
                 self.sync_fence(agent, side)

@@ -179,6 +179,7 @@ impl Observer for Races {
             Event::Fence { agent, space: FenceSpace::Inits, .. } => clocks.fence_inits(agent),
             // Vector clocks do not know memories whose operations run out of order.
             Event::SyncFence { .. }
+            | Event::Free { .. }
             | Event::Fence { .. }
             | Event::Expect { .. }
             | Event::Wait { .. }

@@ -329,6 +329,7 @@ impl Certificate {
             | Event::GroupWait { .. }
             | Event::Fence { space: FenceSpace::All | FenceSpace::Shared | FenceSpace::Global, .. }
             | Event::SyncFence { .. }
+            | Event::Free { .. }
             | Event::Wait { .. }
             | Event::At { .. } => {}
         }

@@ -8,9 +8,9 @@
 //!
 //! Deliberately absent: other programs on the same multiprocessor, for whose columns an allocation may wait.
 
-use super::memory::touch;
+use super::memory::{COLUMN, touch};
 use super::order::is_tracked;
-use crate::engine::{Agent, State, Wait};
+use crate::engine::{Agent, Event, State, Wait};
 use crate::sim::finding::{Found, Kind};
 use crate::sim::machine::{Machine, Obs};
 use crate::sim::state::Moved;
@@ -92,7 +92,14 @@ impl Allocations {
 }
 
 impl Machine<'_> {
-    pub(super) fn allocate(&mut self, agent: usize, id: OpId, op: &Op, (n, group): (u32, u32)) -> Res<Moved> {
+    pub(super) fn allocate(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (n, group): (u32, u32),
+        obs: Obs<'_, '_>,
+    ) -> Res<Moved> {
         let wrong =
             |m: &Self, text: String| Err(Found::new(Kind::TensorMemory, text).side(m.side(agent, id, None, None)));
         if !n.is_power_of_two() || !(FEWEST..=TENSOR_COLUMNS).contains(&n) {
@@ -103,7 +110,7 @@ impl Machine<'_> {
             return wrong(self, "columns are allocated after the program has given that up".to_owned());
         }
         if group == 2 {
-            if !self.together(agent, id, Together::Alloc(n))? {
+            if !self.together(agent, id, Together::Alloc(n), obs)? {
                 return Ok(Moved::Blocked);
             }
         } else if !self.take_columns(&[cta], n) {
@@ -130,15 +137,19 @@ impl Machine<'_> {
             columns
         };
         if group == 2 {
-            return Ok(if self.together(agent, id, Together::Free(columns.id))? { Moved::On } else { Moved::Blocked });
+            return Ok(if self.together(agent, id, Together::Free(columns.id), obs)? {
+                Moved::On
+            } else {
+                Moved::Blocked
+            });
         }
-        self.free_columns(&[cta], columns.id);
+        self.free_columns(&[cta], columns.id, obs)?;
         Ok(Moved::On)
     }
 
-    pub(super) fn relinquish(&mut self, agent: usize, id: OpId, group: u32) -> Res<Moved> {
+    pub(super) fn relinquish(&mut self, agent: usize, id: OpId, group: u32, obs: Obs<'_, '_>) -> Res<Moved> {
         if group == 2 {
-            return Ok(if self.together(agent, id, Together::Relinquish)? { Moved::On } else { Moved::Blocked });
+            return Ok(if self.together(agent, id, Together::Relinquish, obs)? { Moved::On } else { Moved::Blocked });
         }
         if let Some(cta) = self.cta_mut(agent) {
             cta.tensor.relinquished = true;
@@ -170,18 +181,29 @@ impl Machine<'_> {
     }
 
     /// Frees an allocation in these programs.
-    fn free_columns(&mut self, programs: &[usize], id: u32) {
+    fn free_columns(&mut self, programs: &[usize], id: u32, obs: Obs<'_, '_>) -> Res<()> {
         for cta in programs {
-            let freed = self.ctas.get_mut(*cta).and_then(|c| c.tensor.live.remove(&id));
-            if let (Some((columns, _)), Some(hold)) = (freed, self.store.columns.get_mut(*cta)) {
-                hold.remove(u64::from(columns.first), u64::from(columns.first + columns.n));
+            let Some((columns, _)) = self.ctas.get_mut(*cta).and_then(|c| c.tensor.live.remove(&id)) else { continue };
+            let (lo, n) = (u64::from(columns.first), u64::from(columns.n));
+            if let Some(holding) = self.store.columns.get_mut(*cta) {
+                holding.remove(lo, lo + n);
+            }
+            if let Some(space) = self.store.tensor.get(*cta).copied() {
+                self.tell(obs, &Event::Free { space, address: lo * COLUMN, len: n * COLUMN })?;
             }
         }
         self.wake_for_columns();
+        Ok(())
+    }
+
+    /// Whether an agent waits in an operation of a pair of programs to which the other one has come: that one may have ended since.
+    pub(super) fn has_met(&self, agent: usize) -> bool {
+        let meeting = self.ctas.get(self.cta(agent)).and_then(|c| c.tensor.meeting);
+        meeting.is_some_and(|m| m.agent == agent && m.over)
     }
 
     /// An operation that both programs of a pair execute: returns whether both have come, or else blocks the agent.
-    fn together(&mut self, agent: usize, op: OpId, what: Together) -> Res<bool> {
+    fn together(&mut self, agent: usize, op: OpId, what: Together, obs: Obs<'_, '_>) -> Res<bool> {
         let (cta, peer) = (self.cta(agent), self.cta(agent) ^ 1);
         let there = self.ctas.get(peer).and_then(|c| c.tensor.meeting).filter(|m| !m.over);
         let Some(own) = self.ctas.get_mut(cta).map(|c| &mut c.tensor.meeting) else { return Ok(true) };
@@ -212,7 +234,7 @@ impl Machine<'_> {
                     return Ok(false);
                 }
             }
-            Together::Free(id) => self.free_columns(&[cta, peer], id),
+            Together::Free(id) => self.free_columns(&[cta, peer], id, obs)?,
             Together::Relinquish => {
                 self.ctas.iter_mut().skip(cta & !1).take(2).for_each(|c| c.tensor.relinquished = true);
             }

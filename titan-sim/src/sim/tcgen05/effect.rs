@@ -12,6 +12,8 @@ use crate::sim::work::Res;
 /// What an operation on tensor memory accesses when it completes, each in a program of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Accessed {
+    /// The mnemonic of the operation.
+    pub(super) op: &'static str,
     /// Bytes of shared memory that it reads.
     pub(super) regions: Vec<(usize, u64, u64)>,
     /// Columns whose values it needs.
@@ -28,7 +30,8 @@ impl Store {
         }
         for (cta, lo, hi) in &accessed.reads {
             if !self.columns.get(*cta).is_some_and(|c| c.holds(u64::from(*lo), u64::from(*hi))) {
-                return Err(Found::new(Kind::Undefined, "columns of tensor memory are read that were never written"));
+                let message = format!("`{}` reads columns of tensor memory that were never written", accessed.op);
+                return Err(Found::new(Kind::Undefined, message));
             }
         }
         for (cta, lo, hi) in &accessed.writes {

@@ -44,7 +44,7 @@ impl Machine<'_> {
         if what.cta_group() == Some(2) {
             programs.push(self.peer(agent)?);
         }
-        let mut accessed = Accessed::default();
+        let mut accessed = Accessed { op: mnemonic(&op.kind), ..Accessed::default() };
         for (i, operand) in op.args.iter().enumerate() {
             let ty = self.kernel().ty(*operand);
             if ty == Ty::Barrier(BarrierTy::TensorMemory) {

@@ -39,7 +39,7 @@ use super::state::Moved;
 use super::work::{Effect, Res, Work};
 use crate::engine::{Agent, Class, Event, Place, Signal, SyncSide};
 use titan_core::ir::op_table::mnemonic;
-use titan_core::ir::{BarrierTy, Kernel, NoMma, NvOp, Op, OpId, OpKind, Tcgen05Op, Ty};
+use titan_core::ir::{BarrierTy, Kernel, NoMma, NvOp, Op, OpId, OpKind, Tcgen05Op, TensorShape, Ty};
 
 /// The number of warps that together access all lanes.
 const QUARTERS: u32 = 4;
@@ -57,9 +57,11 @@ impl Machine<'_> {
         }
         self.check_participants(agent, op, &what)?;
         match what {
-            Tcgen05Op::Alloc { columns, cta_group } => return self.allocate(agent, id, op, (columns, cta_group)),
+            Tcgen05Op::Alloc { columns, cta_group } => {
+                return self.allocate(agent, id, op, (columns, cta_group), obs);
+            }
             Tcgen05Op::Dealloc { cta_group } => return self.free(agent, id, op, cta_group, obs),
-            Tcgen05Op::Relinquish { cta_group } => return self.relinquish(agent, id, cta_group),
+            Tcgen05Op::Relinquish { cta_group } => return self.relinquish(agent, id, cta_group, obs),
             Tcgen05Op::Mma(mma) => {
                 let in_tensor_memory = op.args.get(1).map(|a| self.kernel().ty(*a));
                 match mma.check(in_tensor_memory == Some(Ty::Barrier(BarrierTy::TensorMemory))) {
@@ -70,9 +72,15 @@ impl Machine<'_> {
                 }
                 self.start_tensor(agent, id, op, &what, obs)?;
             }
-            Tcgen05Op::Copy { .. } | Tcgen05Op::Shift { .. } | Tcgen05Op::Load { .. } | Tcgen05Op::Store { .. } => {
+            Tcgen05Op::Load { shape, times } | Tcgen05Op::Store { shape, times } => {
+                if !times.is_power_of_two() || times > most_times(shape) {
+                    let message =
+                        format!("{times} times {shape}: the number is a power of two up to {}", most_times(shape));
+                    return Err(Found::new(Kind::Participants, message));
+                }
                 self.start_tensor(agent, id, op, &what, obs)?;
             }
+            Tcgen05Op::Copy { .. } | Tcgen05Op::Shift { .. } => self.start_tensor(agent, id, op, &what, obs)?,
             Tcgen05Op::Commit { .. } => self.commit_tensor(agent, id, op, obs)?,
             Tcgen05Op::WaitLoad => self.wait_moved(agent, TENSOR_LOAD, obs)?,
             Tcgen05Op::WaitStore => self.wait_moved(agent, TENSOR_STORE, obs)?,
@@ -114,7 +122,7 @@ impl Machine<'_> {
         if first != group {
             return wrong(format!("`{name}` has `cta_group = {group}`, and an operation before it {first}"));
         }
-        if group == 2 { self.peer(agent).map(drop) } else { Ok(()) }
+        if group == 2 && !self.has_met(agent) { self.peer(agent).map(drop) } else { Ok(()) }
     }
 
     /// The other program of the pair.
@@ -160,6 +168,15 @@ impl Machine<'_> {
 
     fn fence_tensor(&self, agent: usize, id: OpId, side: SyncSide, obs: Obs<'_, '_>) -> Res<()> {
         self.tell(obs, &Event::SyncFence { agent: Agent::new(agent), side, place: Place::new(id.index()) })
+    }
+}
+
+/// The largest number of repetitions of a load or store: it moves at most 128 registers of each thread.
+const fn most_times(shape: TensorShape) -> u32 {
+    match shape {
+        TensorShape::L32x32b | TensorShape::L16x64b => 128,
+        TensorShape::L16x128b => 64,
+        TensorShape::L16x256b => 32,
     }
 }
 
