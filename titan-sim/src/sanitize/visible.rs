@@ -11,6 +11,9 @@
 //! ordered. The recorded effect is seen by the partition and all of its units (*peers*) if it is the agent's own access, else by the
 //! unit alone, or by no thread if the class has no unit.
 //!
+//! Two operations of one agent whose classes are declared to be executed in order need no other order. In memories whose operations run out
+//! of order, a partition sees before its accesses only what it has fenced after a synchronization, or waited for itself.
+//!
 //! A write of the bytes that are already there need not be ordered after writes: compilers store replicated results from
 //! every warp that has them. Reading bytes that were never written is not an error here; poison detects it.
 //!

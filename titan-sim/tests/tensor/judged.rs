@@ -50,21 +50,24 @@ fn judge(text: &str) -> Option<Judged> {
     Some(Judged { refused, found: None, bound })
 }
 
-/// What becomes of each item, on all cores.
+/// What becomes of each item, in their order, on all cores.
 fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let all = || {
         let mut made = Vec::new();
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            made.push(work(item));
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(number) else { return made };
+            made.push((number, work(item)));
         }
-        made
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
+    let mut made: Vec<(usize, R)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(all)).collect();
         threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    })
+    });
+    made.sort_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, result)| result).collect()
 }
 
 #[test]
@@ -83,8 +86,7 @@ fn correct_programs_are_accepted_and_clean() {
 }
 
 /// Why the verdicts may differ.
-fn reason(mutant: &Mutant, judged: &Judged) -> Option<&'static str> {
-    let _ = mutant;
+fn reason(judged: &Judged) -> Option<&'static str> {
     match (judged.refused, judged.found.as_ref().map(|f| f.kind)) {
         (None, Some(Kind::Undefined)) => Some(
             "the verifier does not ask what is in memory: an accumulator that is scaled or shifted need not be written",
@@ -100,13 +102,13 @@ fn mutants_are_judged_alike() {
     let mutants: Vec<(String, Mutant)> =
         programs.flat_map(|p| mutants::of(&p.text).into_iter().map(move |m| (p.name.clone(), m))).collect();
     let mutants = test_depth::sample_each(mutants, 25, |(_, mutant)| mutant.kind);
-    let judged = on_all_cores(&mutants, |(name, mutant)| (name, mutant, judge(&mutant.text)));
+    let judged = on_all_cores(&mutants, |(_, mutant)| judge(&mutant.text));
     let (mut counts, mut wrong): (BTreeMap<&str, [usize; 2]>, Vec<String>) = Default::default();
-    for (name, mutant, judged) in judged {
+    for ((name, mutant), judged) in mutants.iter().zip(judged) {
         let Some(judged) = judged else { continue };
         let refused = judged.refused.is_some();
         counts.entry(mutant.kind).or_default()[usize::from(refused)] += 1;
-        if refused != judged.found.is_some() && reason(mutant, &judged).is_none() {
+        if refused != judged.found.is_some() && reason(&judged).is_none() {
             let found = judged.found.map(|f| f.to_string());
             let (kind, line) = (mutant.kind, &mutant.line);
             wrong.push(format!("{kind} | {name} | `{line}`: {:?}, {found:?}, bound {}", judged.refused, judged.bound));
@@ -116,4 +118,28 @@ fn mutants_are_judged_alike() {
     let sum = |i: usize| counts.values().map(|c| c[i]).sum::<usize>();
     assert!(sum(1) >= test_depth::cases(8000, 250) && sum(0) >= test_depth::cases(500, 40), "{counts:?}");
     assert!(counts.len() >= 19, "{counts:?}");
+}
+
+/// Columns that the program frees when its roles have ended: what the roles have loaded must be waited for.
+#[test]
+fn columns_are_freed_after_the_roles() {
+    let once = programs::all().into_iter().find(|p| p.name.contains("a third role frees")).unwrap();
+    let owner = once.text.find("} owner {").unwrap();
+    let end = once.text[owner..].find("return\n").unwrap() + owner;
+    let mut verdicts = Vec::new();
+    for (loads, free) in [(true, true), (false, true), (true, false)] {
+        let fence = if free { "ttg.nv.tcgen05.fence_after_thread_sync\n" } else { "" };
+        let body = once.text[..owner].replace(
+            "ttg.nv.tcgen05.fence_before_thread_sync\n",
+            if loads { "ttg.nv.tcgen05.fence_before_thread_sync\n" } else { "" },
+        );
+        let text = format!(
+            "{}}}\n{fence}ttg.nv.tcgen05.dealloc %acc {{cta_group = 1}}\n{}",
+            body.replace(" role(owner, 1)", ""),
+            &once.text[end..]
+        );
+        let judged = judge(&text).unwrap_or_else(|| panic!("{:?}\n{text}", parse(&text).err()));
+        verdicts.push(format!("{:?} {:?}", judged.refused, judged.found.map(|f| f.to_string())));
+    }
+    panic!("{}", verdicts.join("\n"));
 }

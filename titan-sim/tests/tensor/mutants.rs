@@ -87,92 +87,131 @@ fn with_attribute(line: &str, name: &str, value: &str) -> Option<String> {
     (&line[at..end] != value).then(|| format!("{}{value}{}", &line[..at], &line[end..]))
 }
 
-/// All changes of a program.
-pub(crate) fn of(text: &str) -> Vec<Mutant> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut all = Vec::new();
-    let mut add = |kind: &'static str, at: usize, new: &[String]| {
-        let mut changed: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+/// A program that is changed, and its mutants.
+struct Changes<'t> {
+    text: &'t str,
+    lines: Vec<&'t str>,
+    all: Vec<Mutant>,
+}
+
+impl Changes<'_> {
+    /// Adds the program with other lines in place of one.
+    fn add(&mut self, kind: &'static str, at: usize, new: &[String]) {
+        let mut changed: Vec<String> = self.lines.iter().map(|l| (*l).to_owned()).collect();
         changed.splice(at..=at, new.iter().cloned());
-        all.push(Mutant { kind, line: lines[at].to_owned(), text: changed.join("\n") });
-    };
-    for (at, line) in lines.iter().enumerate() {
-        let (own, name) = ((*line).to_owned(), op(line));
-        if SYNC.contains(&name)
-            && result(line).is_none_or(|r| lines.iter().filter(|l| names(l).contains(&r)).count() == 1)
-        {
-            add("left out", at, &[]);
+        self.all.push(Mutant { kind, line: self.lines[at].to_owned(), text: changed.join("\n") });
+    }
+
+    /// What orders other operations is left out, doubled or exchanged.
+    fn order(&mut self, at: usize) {
+        let line = self.lines[at];
+        let (own, name) = (line.to_owned(), op(line));
+        let is_used = |r: &str| self.lines.iter().filter(|l| names(l).contains(&r)).count() > 1;
+        if SYNC.contains(&name) && !result(line).is_some_and(is_used) {
+            self.add("left out", at, &[]);
         }
         if name == "ttg.nv.tcgen05.dealloc" {
-            add("never freed", at, &[]);
-            add("freed twice", at, &[own.clone(), own.clone()]);
+            self.add("never freed", at, &[]);
+            self.add("freed twice", at, &[own.clone(), own.clone()]);
         }
         if name == "ttg.nv.tcgen05.commit" {
-            add("committed twice", at, &[own.clone(), own.clone()]);
+            self.add("committed twice", at, &[own.clone(), own.clone()]);
         }
         if name == "ttg.nv.mbarrier.arrive" {
-            add("arrives twice", at, &[own.clone(), own.replacen('%', "%again_", 1)]);
+            self.add("arrives twice", at, &[own.clone(), own.replacen('%', "%again_", 1)]);
         }
+        if matches!(name, "ttg.nv.tcgen05.wait_ld" | "ttg.nv.tcgen05.wait_st") {
+            let before = self.lines[at - 1].to_owned();
+            self.add("another access after the wait", at, &[own, before]);
+        }
+        for (from, to) in EXCHANGED {
+            if name == from {
+                self.add("exchanged", at, &[to.to_owned()]);
+            }
+        }
+    }
+
+    /// Barriers are waited for by another parity, or others are waited for and arrived at.
+    fn barriers(&mut self, at: usize) {
+        let line = self.lines[at];
+        let name = op(line);
         if name == "ttg.nv.mbarrier.wait_parity" {
             for parity in ["%zero", "%one"] {
                 if let Some((head, old)) = line.rsplit_once(", ")
                     && old != parity
                 {
-                    add("another parity", at, &[format!("{head}, {parity}")]);
-                }
-            }
-        }
-        for (wanted, attribute, values) in ATTRIBUTES {
-            let new = values.iter().filter(|_| name == wanted).filter_map(|v| with_attribute(line, attribute, v));
-            new.for_each(|new| add("another attribute", at, &[new]));
-        }
-        if name == "ttg.nv.tcgen05.mma" {
-            for attribute in ADDED {
-                add("an attribute more", at, &[line.replacen("cta_group", &format!("{attribute}, cta_group"), 1)]);
-            }
-            if let Some(other) = with_attribute(line, "n", "16") {
-                add("an MMA of another shape", at, &[own.clone(), other]);
-            }
-            let [acc, a, ..] = names(line)[..] else { continue };
-            add("shifted after it", at, &[own.clone(), format!("ttg.nv.tcgen05.shift {acc} {{cta_group = 1}}")]);
-            if a != "%p" {
-                add("copied after it", at, &[own.clone(), format!("ttg.nv.tcgen05.cp {acc}, {a} {{cta_group = 1}}")]);
-                add("copied before it", at, &[format!("ttg.nv.tcgen05.cp {acc}, {a} {{cta_group = 1}}"), own.clone()]);
-            }
-        }
-        if matches!(name, "ttg.nv.tcgen05.wait_ld" | "ttg.nv.tcgen05.wait_st") {
-            let before = lines[at - 1].to_owned();
-            add("another access after the wait", at, &[own.clone(), before]);
-        }
-        for (from, to) in EXCHANGED {
-            if name == from {
-                add("exchanged", at, &[to.to_owned()]);
-            }
-        }
-        if name == "ttg.nv.tcgen05.alloc" {
-            let give_up = "ttg.nv.tcgen05.relinquish_alloc_permit {cta_group = 1}".to_owned();
-            add("given up before", at, &[give_up.clone(), own.clone()]);
-            add("given up after", at, &[own.clone(), give_up]);
-        }
-        if line.starts_with("kernel ") {
-            for (from, to) in
-                [("(math, 1)", "(math, 4)"), ("(epilogue, 4)", "(epilogue, 2)"), ("(owner, 1)", "(owner, 2)")]
-            {
-                if line.contains(from) {
-                    add("other warps", at, &[line.replacen(from, to, 1)]);
+                    self.add("another parity", at, &[format!("{head}, {parity}")]);
                 }
             }
         }
         for (from, to) in [("%done", "%taken"), ("%taken", "%done"), ("%stored", "%taken"), ("%empty", "%full")] {
             let uses =
                 matches!(name, "ttg.nv.tcgen05.commit" | "ttg.nv.mbarrier.arrive" | "ttg.nv.mbarrier.wait_parity");
-            if uses && names(line).contains(&from) && text.contains(&format!("{to} = ")) {
-                add("another barrier", at, &[line.replacen(from, to, 1)]);
+            if uses && names(line).contains(&from) && self.text.contains(&format!("{to} = ")) {
+                self.add("another barrier", at, &[line.replacen(from, to, 1)]);
             }
         }
     }
-    all.extend(moved(&lines));
-    all
+
+    /// Attributes are others, and roles have other numbers of warps.
+    fn attributes(&mut self, at: usize) {
+        let line = self.lines[at];
+        let name = op(line);
+        for (wanted, attribute, values) in ATTRIBUTES {
+            let new = values.iter().filter(|_| name == wanted).filter_map(|v| with_attribute(line, attribute, v));
+            new.for_each(|new| self.add("another attribute", at, &[new]));
+        }
+        if name == "ttg.nv.tcgen05.alloc" {
+            let give_up = "ttg.nv.tcgen05.relinquish_alloc_permit {cta_group = 1}".to_owned();
+            self.add("given up before", at, &[give_up.clone(), line.to_owned()]);
+            self.add("given up after", at, &[line.to_owned(), give_up]);
+        }
+        if line.starts_with("kernel ") {
+            for (from, to) in
+                [("(math, 1)", "(math, 4)"), ("(epilogue, 4)", "(epilogue, 2)"), ("(owner, 1)", "(owner, 2)")]
+            {
+                if line.contains(from) {
+                    self.add("other warps", at, &[line.replacen(from, to, 1)]);
+                }
+            }
+        }
+    }
+
+    /// MMAs have an attribute more, or other operations beside them.
+    fn mmas(&mut self, at: usize) {
+        let line = self.lines[at];
+        if op(line) != "ttg.nv.tcgen05.mma" {
+            return;
+        }
+        let own = line.to_owned();
+        for attribute in ADDED {
+            self.add("an attribute more", at, &[line.replacen("cta_group", &format!("{attribute}, cta_group"), 1)]);
+        }
+        if let Some(other) = with_attribute(line, "n", "16") {
+            self.add("an MMA of another shape", at, &[own.clone(), other]);
+        }
+        let [acc, a, ..] = names(line)[..] else { return };
+        self.add("shifted after it", at, &[own.clone(), format!("ttg.nv.tcgen05.shift {acc} {{cta_group = 1}}")]);
+        if a != "%p" {
+            let copy = format!("ttg.nv.tcgen05.cp {acc}, {a} {{cta_group = 1}}");
+            self.add("copied after it", at, &[own.clone(), copy.clone()]);
+            self.add("copied before it", at, &[copy, own]);
+        }
+    }
+}
+
+/// All changes of a program.
+pub(crate) fn of(text: &str) -> Vec<Mutant> {
+    let mut changes = Changes { text, lines: text.lines().collect(), all: Vec::new() };
+    for at in 0..changes.lines.len() {
+        changes.order(at);
+        changes.barriers(at);
+        changes.attributes(at);
+        changes.mmas(at);
+    }
+    let moved = moved(&changes.lines);
+    changes.all.extend(moved);
+    changes.all
 }
 
 /// Lines that are exchanged with their neighbours.

@@ -56,13 +56,17 @@ fn product(kernel: &Kernel, op: &Op, mma: &Mma, errors: &mut Vec<Error>) {
     }
 }
 
-/// A load or store moves at most 128 registers (PTX ISA, "tcgen05.ld").
-fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
-    let most = match shape {
+/// The largest number of repetitions: a load or store moves at most 128 registers (PTX ISA, "tcgen05.ld").
+const fn most(shape: TensorShape) -> u32 {
+    match shape {
         TensorShape::L32x32b | TensorShape::L16x64b => 128,
         TensorShape::L16x128b => 64,
         TensorShape::L16x256b => 32,
-    };
+    }
+}
+
+fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
+    let most = most(shape);
     if !times.is_power_of_two() || times > most {
         let title = format!("{times} times {shape}: the number must be a power of two up to {most}");
         error(errors, Code::Participants, op.loc, title);
@@ -76,6 +80,11 @@ fn beyond(kernel: &Kernel, op: &Op, tensor: &Tcgen05Op, errors: &mut Vec<Error>)
         if mma.check(op.args.get(1).map(|a| kernel.ty(*a)) == Some(Ty::Barrier(BarrierTy::TensorMemory))).is_err() {
             return;
         }
+    }
+    if let Tcgen05Op::Load { shape, times } | Tcgen05Op::Store { shape, times } = tensor
+        && *times > most(*shape)
+    {
+        return;
     }
     for (i, operand) in op.args.iter().enumerate() {
         let ty = kernel.ty(*operand);
@@ -96,10 +105,10 @@ fn beyond(kernel: &Kernel, op: &Op, tensor: &Tcgen05Op, errors: &mut Vec<Error>)
     }
 }
 
-/// The columns that were allocated as a value.
+/// The columns that were allocated as a value, if there may be so many.
 fn allocation(kernel: &Kernel, value: Value) -> Option<u64> {
     let Some(Tcgen05Op::Alloc { columns, .. }) = of(kernel.def_op(value)?) else { return None };
-    Some(u64::from(*columns))
+    (FEWEST..=COLUMNS).contains(columns).then_some(u64::from(*columns))
 }
 
 /// The operations of a block, without those nested in loops and branches.

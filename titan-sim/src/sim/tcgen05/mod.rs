@@ -183,9 +183,9 @@ const fn most_times(shape: TensorShape) -> u32 {
 /// Whether one warp of a kernel and all of its warps access columns.
 fn shares_columns(kernel: &Kernel) -> bool {
     let accesses = |of_one: bool| {
-        kernel.ops.iter().any(|op| match &op.kind {
-            OpKind::Nv(NvOp::Tcgen05(tensor)) => tensor.accesses_columns() && tensor.is_of_one_warp() == of_one,
-            _ => false,
+        kernel.ops.iter().any(|op| {
+            let OpKind::Nv(NvOp::Tcgen05(tensor)) = &op.kind else { return false };
+            tensor.accesses_columns() && tensor.is_of_one_warp() == of_one
         })
     };
     accesses(true) && accesses(false)
