@@ -10,7 +10,7 @@ use super::plan::{
     BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, TENSOR_COMMIT, TENSOR_LOAD, TENSOR_STORE, VMCNT,
     WGMMA,
 };
-use super::tcgen05::{COLUMN, in_order};
+use super::tcgen05::{COLUMN, is_pipelined};
 use super::tensor::bytes_of;
 use super::value::View;
 use super::work::{Res, Span, Touch, Work};
@@ -67,11 +67,6 @@ impl Machine<'_> {
         if new.agent == old.agent && new.class == old.class && new.class == Some(LGKMCNT) {
             return None;
         }
-        if let (true, Some(before), Some(after)) = (new.agent == old.agent, old.class, new.class)
-            && in_order(before, after)
-        {
-            return None;
-        }
         let (mut first, mut second) = (self.side_of(new), self.side_of(old));
         (first.helper, second.helper) = (new.class.is_some(), old.class.is_some());
         let verb = |t: &Touch| if t.write { "written" } else { "read" };
@@ -89,7 +84,12 @@ impl Machine<'_> {
 
     /// Checks an access against all operations in flight.
     pub(super) fn check(&self, new: &Touching) -> Res<()> {
-        for (_, old) in self.engine.pending().iter() {
+        self.check_except(new, &[])
+    }
+
+    /// Checks an access against the operations in flight other than these, after which it comes.
+    fn check_except(&self, new: &Touching, before: &[engine::OpId]) -> Res<()> {
+        for (_, old) in self.engine.pending().iter().filter(|(id, _)| !before.contains(id)) {
             for touch in &old.payload.touches {
                 // Most pairs need no further check: two reads, or disjoint bytes.
                 if !(new.touch.write || touch.write) || !new.touch.span.overlaps(&touch.span) {
@@ -231,8 +231,9 @@ impl Machine<'_> {
     ) -> Res<engine::OpId> {
         let (op, time) = (work.op, work.time);
         let touches = work.touches.clone();
+        let before = if is_pipelined(class) { self.engine.pending().before(&after) } else { Vec::new() };
         for touch in &touches {
-            self.check(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) })?;
+            self.check_except(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) }, &before)?;
         }
         let ungrouped = matches!(class, BULK_LOAD | RING_COPY)
             || class >= TENSOR_COMMIT

@@ -224,3 +224,12 @@ fn an_mma_and_a_copy_after_it_are_in_no_order() {
     let both = format!("ttg.nv.tcgen05.cp %acc, %a {{cta_group = 1}}\n{}", mma(F16));
     clean(&multiplied(&both, &free, LOADED));
 }
+
+#[test]
+fn a_copy_an_mma_and_a_shift_are_in_order() {
+    let free = format!("{AFTER}\n{FREE}");
+    let copy = "ttg.nv.tcgen05.cp %acc, %a {cta_group = 1}";
+    let shift = "ttg.nv.tcgen05.shift %acc {cta_group = 1}";
+    clean(&multiplied(&format!("{copy}\n{}\n{shift}", mma(F16)), &free, LOADED));
+    finds(&multiplied(&format!("{}\n{copy}\n{shift}", mma(F16)), &free, LOADED), Kind::Race, "acc");
+}

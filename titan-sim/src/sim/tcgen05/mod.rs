@@ -30,7 +30,8 @@ mod order;
 pub(super) use allocate::{Allocations, Columns};
 pub(super) use effect::Accessed;
 pub(super) use memory::COLUMN;
-pub(super) use order::{MmaUnit, in_order, pipelined, tracked, units};
+use order::in_order;
+pub(super) use order::{MmaUnit, is_tracked as is_pipelined, pipelined, tracked, units};
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
