@@ -165,7 +165,7 @@ codes! {
     Unfenced "T0716" Titan "an asynchronous access that is not fenced from generic accesses to the same bytes";
     TensorMma "T0717" Titan "an MMA on tensor memory whose attributes do not go together";
     TensorMmaShape "T0718" Titan "an MMA on tensor memory of a shape that does not exist";
-    TensorColumns "T0719" Titan "columns of tensor memory that cannot be allocated, are not freed once, or are used afterwards";
+    TensorColumns "T0719" Titan "columns of tensor memory that cannot be allocated, are not freed once, or are used afterwards or beyond their end";
     TensorThreads "T0720" Titan "an operation on tensor memory by the wrong threads or blocks";
     TensorUnfenced "T0721" Titan "an access to tensor memory that no fence orders after an earlier one";
     Operands "T0801" Titan "an operation with the wrong operands";

@@ -46,6 +46,7 @@ pub mod op_table;
 pub mod place;
 mod region;
 mod tcgen05;
+mod tensor_layout;
 pub mod traffic;
 mod ttg;
 mod ty;
@@ -69,5 +70,6 @@ pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Pla
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{BarrierTy, Call, CallProxy, Class, Completion, RegionOp, Touch};
 pub use tcgen05::{Collector, Mma, MmaKind, NoMma, Tcgen05Op, TensorElem, TensorShape};
+pub use tensor_layout::{TENSOR_COLUMNS, TENSOR_LANES};
 pub use ttg::{Claim, FenceSpace, Field, Fill, Pipe, PipeDecl, PipeSpace, Proxy, RoleDecl, Scope, Token, TtgOp, Use};
 pub use ty::{TileShape, Ty};

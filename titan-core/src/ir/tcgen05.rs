@@ -4,7 +4,8 @@
 //! copies, whose completion is signaled at an mbarrier (`commit`). Warps load and store, and wait for that by `wait`.
 //!
 //! [`Mma::check`] decides which MMAs are legal. Sources: PTX ISA, "tcgen05.mma", its table of kinds and shapes, and "Block scaling"; the
-//! attributes are compared with NVIDIA's assembler (titan-nv/tests/hopper/tensor_memory.rs).
+//! attributes are compared with NVIDIA's assembler (titan-nv/tests/hopper/tensor_memory.rs). The columns and bytes that operands take are in
+//! `tensor_layout`.
 //!
 //! Deliberately absent: sparse operands, descriptors of instructions and of shared memory, the word of shared memory to which an
 //! allocation writes its address, and masks of lanes and columns. Nothing is lowered to these operations.
@@ -328,6 +329,9 @@ impl Mma {
         }
         if k != kind.depth() {
             return Err(format!("K is {k}: it is {} in MMAs of kind `{kind}`", kind.depth()));
+        }
+        if self.shifted && m == 64 {
+            return Err("M is 64: rows of A are shifted (`ashift`) in MMAs of 128 or 256 rows".to_owned());
         }
         let step = if kind == MmaKind::I8 { 16 } else { 8 } * self.cta_group;
         let few = kind == MmaKind::I8 && self.cta_group == 1 && matches!(n, 8 | 24);

@@ -93,7 +93,7 @@ fn random_tiles_arguments(rng: &mut rng::Rng, kernel: &Verified) -> Vec<sim::Arg
     kernel.sig.params.iter().map(|p| one(&p.kind)).collect()
 }
 
-/// Whether a kernel has operations on tensor memory: nothing runs them.
+/// Whether a kernel has operations on tensor memory: only the simulator runs them.
 fn uses_tensor_memory(kernel: &Kernel) -> bool {
     kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
 }

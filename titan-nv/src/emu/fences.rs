@@ -81,6 +81,8 @@ impl Fences {
             }
             Event::Fence { from: Proxy::Async | Proxy::TensorMap, .. }
             | Event::Arrive { .. }
+            | Event::SyncFence { .. }
+            | Event::Free { .. }
             | Event::Issue { .. }
             | Event::Commit { .. }
             | Event::GroupWait { .. }

@@ -12,6 +12,8 @@
 //! | [`Event::Forward`] | a word carries what was released through another |
 //! | [`Event::Overwrite`] | a word no longer carries what was released through it |
 //! | [`Event::Fence`] | orders accesses of one proxy before those of another |
+//! | [`Event::Free`] | bytes have a new owner, for whom nothing has happened to them |
+//! | [`Event::SyncFence`] | lets barriers order accesses to a memory whose operations run out of order |
 //! | [`Event::Fork`], [`Event::Join`] | one agent's events are ordered before those of others; those of others before one agent's |
 //! | [`Event::Init`], [`Event::Invalidate`], [`Event::Expect`] | the life of a barrier, and the counts of its phases |
 //! | [`Event::Wait`], [`Event::Exit`] | agents that are blocked or have ended, for detecting deadlocks |
@@ -79,6 +81,15 @@ pub enum FenceSpace {
     Global,
     /// The barriers' words, as written by `mbarrier.init`.
     Inits,
+}
+
+/// The side of a synchronization of threads on which a fence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SyncSide {
+    /// Before an arrival: what the agent has done is ordered before it.
+    Before,
+    /// After a wait: what the agent does next is ordered after it.
+    After,
 }
 
 /// The storage of a barrier's word.
@@ -309,6 +320,26 @@ pub enum Event<'a> {
         scope: Scope,
         /// The memory that it orders.
         space: FenceSpace,
+        /// The instruction.
+        place: Place,
+    },
+    /// Bytes are given up, after all accesses to them: who gets them next is ordered after that by the machine. Accesses of the old owner that
+    /// come later are for the client to find.
+    Free {
+        /// The memory that contains the bytes.
+        space: SpaceId,
+        /// The address of the first byte.
+        address: u64,
+        /// The number of bytes.
+        len: u64,
+    },
+    /// A fence on one side of a synchronization of threads, for memories whose operations run out of order (tensor memory): barriers order
+    /// accesses to them only together with such fences.
+    SyncFence {
+        /// The agent that executes the fence.
+        agent: Agent,
+        /// The side of the synchronization.
+        side: SyncSide,
         /// The instruction.
         place: Place,
     },

@@ -42,7 +42,7 @@ pub mod space;
 
 pub use agent::{Agent, AgentSet, Agents, State, Wait};
 pub use event::{
-    Access, AccessKind, Event, FenceSpace, Helper, Observer, Place, Proxy, Scope, Stop, Storage, Strength,
+    Access, AccessKind, Event, FenceSpace, Helper, Observer, Place, Proxy, Scope, Stop, Storage, Strength, SyncSide,
 };
 pub use hash::StateHasher;
 pub use machine::{Deadlock, Engine, Halt};

@@ -202,6 +202,19 @@ impl<X> Pending<X> {
             .map_or((0, false), |g| (g.committed.iter().filter(|ops| live(ops)).count(), live(&g.open)))
     }
 
+    /// The operations in flight that must complete before one that waits for these: they, and those that they wait for.
+    #[must_use]
+    pub fn before(&self, these: &[OpId]) -> Vec<OpId> {
+        let (mut all, mut open) = (Vec::new(), these.to_vec());
+        while let Some(op) = open.pop() {
+            if let Some(found) = self.get(op).filter(|_| !all.contains(&op)) {
+                all.push(op);
+                open.extend(&found.after);
+            }
+        }
+        all
+    }
+
     /// Whether an operation may complete now.
     #[must_use]
     pub fn can_complete(&self, op: OpId) -> bool {

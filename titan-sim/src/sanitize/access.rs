@@ -94,7 +94,16 @@ impl Sanitizer {
             Some(_) => (Scope::Cluster, Scope::Cluster),
         };
         let strict = self.config.is_strict();
-        Deal { side, op: None, group: None, strong, unchanged: false, eyes, seen, scope, far, strict }
+        let pipelined = side.class.map(|c| self.config.executed_before(c)).unwrap_or_default();
+        Deal { side, op: None, group: None, strong, unchanged: false, eyes, seen, scope, far, strict, pipelined }
+    }
+
+    /// Publishes the effects of an agent's operations of a class, for a later operation that arrives for them; returns their bytes.
+    fn publish_class(&mut self, (agent, class): (Agent, Class), slot: Slot) -> Vec<Span> {
+        let spans = self.commits.places(agent, class);
+        let left = self.slots.publish_class((agent, class), &spans, slot, &mut self.memory);
+        self.commits.keep(agent, class, &left);
+        left
     }
 
     /// Checks an access against the state of its bytes, and records it.
@@ -142,9 +151,14 @@ impl Sanitizer {
                 self.slots.publish_unit(p, work.unit, slot, &mut self.memory);
                 return (slot, None);
             }
-            let spans = self.commits.places(agent, class);
-            let left = self.slots.publish_class((agent, class), &spans, slot, &mut self.memory);
-            self.commits.keep(agent, class, &left);
+            if let Some(covered) = self.config.covered(class).map(<[Class]>::to_vec) {
+                for class in covered {
+                    self.publish_class((agent, class), slot);
+                }
+                self.slots.publish_others(p, slot, &mut self.memory);
+                return (slot, None);
+            }
+            let left = self.publish_class((agent, class), slot);
             (slot, Some(left))
         });
         let under = Under { agent, class, group, data: Vec::new(), signals: Vec::new(), frontier };

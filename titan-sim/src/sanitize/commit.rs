@@ -27,7 +27,7 @@
 
 use super::effect::Effect;
 use super::lanes::{Memory, Span};
-use super::mask::{Mask, Partition};
+use super::mask::Partition;
 use crate::engine::{Agent, Class};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -96,7 +96,7 @@ impl Commits {
             any |= is;
             is
         };
-        memory.each_in(&spans, over, |e| e.seen.add(Mask::peers(p)));
+        memory.each_in(&spans, over, |e| e.wait(p));
         any
     }
 

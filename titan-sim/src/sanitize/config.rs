@@ -30,6 +30,17 @@ impl Work {
     pub const TMA_LOAD: Work = Work { name: "TMA load", unit: Unit::Tma, ordered: false, must_end: true };
     /// Bulk copies from shared memory, in bulk groups.
     pub const TMA_STORE: Work = Work { name: "TMA store", unit: Unit::Tma, ordered: false, must_end: true };
+    /// Loads of tensor memory, which `tcgen05.wait::ld` waits for.
+    pub const TENSOR_LOAD: Work =
+        Work { name: "load of tensor memory", unit: Unit::Base, ordered: false, must_end: true };
+    /// Stores to tensor memory, which `tcgen05.wait::st` waits for.
+    pub const TENSOR_STORE: Work =
+        Work { name: "store to tensor memory", unit: Unit::Base, ordered: false, must_end: true };
+    /// MMAs, copies and shifts in tensor memory, in an order that [`Config::in_order`] states; a commit arrives for them.
+    pub const TENSOR_WORK: Work =
+        Work { name: "operation on tensor memory", unit: Unit::Base, ordered: false, must_end: true };
+    /// A commit of such operations ([`Config::arrives_for`]): its arrival may come after the block has ended.
+    pub const TENSOR_COMMIT: Work = Work { name: "commit", unit: Unit::Base, ordered: false, must_end: false };
     /// `clusterlaunchcontrol.try_cancel`: its answer is written to shared memory.
     pub const CLUSTER_LAUNCH: Work =
         Work { name: "cluster launch control", unit: Unit::ClusterLaunch, ordered: false, must_end: true };
@@ -41,6 +52,20 @@ impl Work {
 
 /// A class that was not declared: the strictest rules.
 const UNDECLARED: Work = Work { name: "asynchronous operation", ..Work::CP_ASYNC };
+
+/// A set of classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Classes([u64; 4]);
+
+impl Classes {
+    fn add(&mut self, class: Class) {
+        self.0[usize::from(class.0 / 64)] |= 1 << (class.0 % 64);
+    }
+
+    pub(super) fn has(self, class: Class) -> bool {
+        self.0[usize::from(class.0 / 64)] >> (class.0 % 64) & 1 == 1
+    }
+}
 
 /// The error for more partitions than [`MAX_PARTITIONS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +88,10 @@ pub struct Config {
     homes: BTreeMap<SpaceId, u32>,
     classes: BTreeMap<Class, Work>,
     relaxed: BTreeSet<RendezvousId>,
+    out_of_order: BTreeSet<SpaceId>,
+    /// For each class, those after whose earlier operations its own are executed.
+    in_order: BTreeMap<Class, Classes>,
+    arrives_for: BTreeMap<Class, Vec<Class>>,
     strict: bool,
     keep_going: bool,
 }
@@ -123,6 +152,27 @@ impl Config {
         self
     }
 
+    /// Declares a memory whose operations run out of order: tensor memory. Barriers order accesses to it only with fences
+    /// ([`SyncFence`](crate::engine::Event::SyncFence)): what an agent has waited for is published by its arrivals after a fence *before* a
+    /// synchronization, and what it has acquired by a wait is ordered before its accesses after a fence *after* one.
+    pub fn out_of_order(&mut self, space: SpaceId) -> &mut Config {
+        self.out_of_order.insert(space);
+        self
+    }
+
+    /// Declares that an operation of the second class is executed after one of the first class that the same agent has issued before it.
+    pub fn in_order(&mut self, before: Class, after: Class) -> &mut Config {
+        self.in_order.entry(after).or_default().add(before);
+        self
+    }
+
+    /// Declares the classes of earlier operations of the agent for which operations of a class arrive, and so publish: `tcgen05.commit`.
+    /// They also publish the accesses of other agents that the agent has observed, because these operations came after them.
+    pub fn arrives_for(&mut self, class: Class, operations: Vec<Class>) -> &mut Config {
+        self.arrives_for.insert(class, operations);
+        self
+    }
+
     /// Sets whether a read through the asynchronous proxy needs a fence after a read through the generic one.
     pub fn strict(&mut self, strict: bool) -> &mut Config {
         self.strict = strict;
@@ -161,6 +211,19 @@ impl Config {
 
     pub(super) fn is_relaxed(&self, rendezvous: RendezvousId) -> bool {
         self.relaxed.contains(&rendezvous)
+    }
+
+    pub(super) const fn memories_out_of_order(&self) -> &BTreeSet<SpaceId> {
+        &self.out_of_order
+    }
+
+    /// The classes after whose earlier operations those of a class are executed.
+    pub(super) fn executed_before(&self, class: Class) -> Classes {
+        self.in_order.get(&class).copied().unwrap_or_default()
+    }
+
+    pub(super) fn covered(&self, class: Class) -> Option<&[Class]> {
+        self.arrives_for.get(&class).map(Vec::as_slice)
     }
 
     pub(super) const fn is_strict(&self) -> bool {

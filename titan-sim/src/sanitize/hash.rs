@@ -62,7 +62,8 @@ impl Canon {
         let mut marks: Vec<_> =
             known.marks.iter().filter_map(|m| Some((*self.slots.get(&m.slot)?, m.levels))).collect();
         marks.sort_unstable();
-        StateHasher::of(&(known.seen, &known.fences, marks))
+        let sync = (known.sync.before, known.sync.after);
+        StateHasher::of(&(known.seen, &known.fences, marks, sync))
     }
 }
 

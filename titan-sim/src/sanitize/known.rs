@@ -17,7 +17,7 @@
 //! effects are visited once, so that this costs little for each record that was made.
 
 use super::effect::Effect;
-use super::mask::Mask;
+use super::mask::{Mask, Partition, Unit, bit};
 use super::proxy::Fences;
 use super::publish::Mark;
 use super::report::{Deed, Side};
@@ -30,6 +30,19 @@ pub(super) struct Kind {
     pub(super) space: SpaceId,
     pub(super) deed: Deed,
     pub(super) proxy: Proxy,
+    /// Whether its memory is one whose operations run out of order, so that barriers order it only with fences.
+    pub(super) out_of_order: bool,
+}
+
+/// The partitions whose fences let barriers order an access to a memory whose operations run out of order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SyncFences {
+    /// Those whose arrivals publish it: they have fenced it before the synchronization, or acquired it.
+    pub(super) before: u64,
+    /// Those whose accesses are ordered after it: they have fenced it after the synchronization, or waited for it themselves.
+    pub(super) after: u64,
+    /// Those that have arrived without having fenced it. Only messages depend on this.
+    pub(super) skipped: u64,
 }
 
 /// What is known of some effects.
@@ -42,18 +55,62 @@ pub(super) struct Known {
     pub(super) fences: Fences,
     /// The slots in which they are published.
     pub(super) marks: Vec<Mark>,
+    /// For memories whose operations run out of order.
+    pub(super) sync: SyncFences,
 }
 
 impl Known {
     /// Whether the same is known of effects of this kind; slots count in the order of publication.
     fn is_like(&self, other: &Known) -> bool {
-        self.seen == other.seen && self.fences == other.fences && self.marks == other.marks
+        self.seen == other.seen && self.fences == other.fences && self.marks == other.marks && self.sync == other.sync
     }
 
     /// Whether nothing has happened to effects of this kind since `seen` was all that was known.
     fn is_new(&self, kind: Kind, seen: Mask) -> bool {
-        self.kind == kind && self.seen == seen && self.marks.is_empty() && self.fences == Fences::default()
+        self.kind == kind
+            && self.seen == seen
+            && self.marks.is_empty()
+            && self.fences == Fences::default()
+            && self.sync == initially(kind, seen)
     }
+
+    /// Whether a partition's arrivals publish it.
+    pub(super) const fn is_published_by(&self, p: Partition) -> bool {
+        self.seen.has(p, Unit::Base) && (!self.kind.out_of_order || self.sync.before & bit(p) != 0)
+    }
+
+    /// Whether the accesses of a logical thread are ordered after it.
+    pub(super) const fn is_before(&self, p: Partition, eyes: Unit) -> bool {
+        self.seen.has(p, eyes) && (!self.kind.out_of_order || self.sync.after & bit(p) != 0)
+    }
+
+    /// A partition acquires it from a barrier.
+    pub(super) fn acquire(&mut self, p: Partition) {
+        self.seen.add(Mask::peers(p));
+        if self.kind.out_of_order {
+            self.sync.before |= bit(p);
+        }
+    }
+
+    /// A partition has waited for it.
+    pub(super) fn wait(&mut self, p: Partition) {
+        self.seen.add(Mask::peers(p));
+        if self.kind.out_of_order {
+            self.sync.after |= bit(p);
+        }
+    }
+
+    /// Whether the fence of a partition is all that keeps it from being ordered before the accesses of `p`.
+    pub(super) const fn misses_fence(&self, p: Partition) -> bool {
+        let observed = self.seen.has(p, Unit::Base);
+        self.kind.out_of_order && (observed && self.sync.after & bit(p) == 0 || !observed && self.sync.skipped != 0)
+    }
+}
+
+/// The fences of a new access that these threads see: what an agent does itself is complete, and needs none.
+fn initially(kind: Kind, seen: Mask) -> SyncFences {
+    let own = if kind.out_of_order { seen.base() } else { 0 };
+    SyncFences { before: own, after: own, skipped: 0 }
 }
 
 /// The number of a record.
@@ -109,12 +166,15 @@ impl Records {
     }
 
     /// The record of a new access, which these threads see.
-    pub(super) fn made(&mut self, space: SpaceId, side: &Side, seen: Mask) -> KnownId {
-        let kind = Kind { space, deed: side.deed, proxy: side.proxy };
+    pub(super) fn made(&mut self, (space, out_of_order): (SpaceId, bool), side: &Side, seen: Mask) -> KnownId {
+        let kind = Kind { space, deed: side.deed, proxy: side.proxy, out_of_order };
         let new = |id: &&KnownId| self.all[id.index()].is_new(kind, seen);
         match self.recent.iter().rev().find(new) {
             Some(id) => *id,
-            None => self.make(Known { kind, seen, fences: Fences::default(), marks: Vec::new() }),
+            None => {
+                let sync = initially(kind, seen);
+                self.make(Known { kind, seen, fences: Fences::default(), marks: Vec::new(), sync })
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use super::known::{Known, KnownId, Records};
 use super::mask::Mask;
 use super::report::Side;
 use crate::engine::SpaceId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
 struct Lane {
@@ -113,12 +113,18 @@ impl Lanes {
 pub(super) struct Memory {
     spaces: BTreeMap<SpaceId, Lanes>,
     records: Records,
+    /// The memories whose operations run out of order.
+    out_of_order: BTreeSet<SpaceId>,
 }
 
 /// A range of bytes: the space, the first byte, the byte after the last.
 pub(super) type Span = (SpaceId, u64, u64);
 
 impl Memory {
+    pub(super) fn new(out_of_order: BTreeSet<SpaceId>) -> Memory {
+        Memory { out_of_order, ..Memory::default() }
+    }
+
     pub(super) const fn records(&self) -> &Records {
         &self.records
     }
@@ -126,7 +132,7 @@ impl Memory {
     /// The record of a new access, which these threads see.
     pub(super) fn made(&mut self, space: SpaceId, side: &Side, seen: Mask) -> KnownId {
         self.tidy();
-        self.records.made(space, side, seen)
+        self.records.made((space, self.out_of_order.contains(&space)), side, seen)
     }
 
     /// Calls `f` with each lane of a range: its first byte, the byte after its last, its state.
@@ -135,6 +141,14 @@ impl Memory {
         let records = &self.records;
         let lanes = self.spaces.entry(space).or_default();
         lanes.each_of(start, end, records, |first, last, state| f(first, last, state, records));
+    }
+
+    /// Forgets all accesses to a range.
+    pub(super) fn forget(&mut self, (space, start, end): Span) {
+        let Some(lanes) = self.spaces.get_mut(&space) else { return };
+        lanes.cut(start);
+        lanes.cut(end);
+        lanes.lanes.retain(|first, _| !(start..end).contains(first));
     }
 
     /// Calls `f` with what is known of all effects.
@@ -170,6 +184,12 @@ impl Memory {
             });
         }
         self.tidy();
+    }
+
+    /// Changes what is known of all effects that are `meant`, wherever they are.
+    pub(super) fn each_effect(&mut self, meant: impl FnMut(&Effect) -> bool, change: impl FnMut(&mut Known)) {
+        let all: Vec<Span> = self.spaces.keys().map(|space| (*space, 0, u64::MAX)).collect();
+        self.each_in(&all, meant, change);
     }
 
     /// Removes records that are not needed, if there are many.

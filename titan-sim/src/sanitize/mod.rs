@@ -112,7 +112,7 @@ impl Sanitizer {
             *left.entry(config.cta_of(p)).or_default() += 1;
         }
         Sanitizer {
-            memory: Memory::default(),
+            memory: Memory::new(config.memories_out_of_order().clone()),
             slots: Slots::new(config.n_partitions()),
             commits: Commits::default(),
             lives: Lives::default(),
@@ -261,6 +261,14 @@ impl Sanitizer {
             Event::Fence { agent, from, to, scope, space, place } => {
                 self.set_at(agent, place, None);
                 self.fence(agent, (from, to), scope, (space, true))
+            }
+            Event::Free { space, address, len } => {
+                self.memory.forget((space, address, address.saturating_add(len)));
+                Ok(())
+            }
+            Event::SyncFence { agent, side, place } => {
+                self.set_at(agent, place, None);
+                self.sync_fence(agent, side)
             }
             Event::Fork { agent, into } => self.share(&[agent], into),
             Event::Join { agents, into } => self.share(agents, &[into]),

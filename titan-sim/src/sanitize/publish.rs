@@ -7,7 +7,11 @@
 //! | bytes of a completed operation | *EffectWrites*: the effects of this operation in the block of the barrier |
 //! | arrival of a completed operation | *Frontier* of its unit at the issue: operations issued before it, and what an ordered unit sees |
 //! | wait that passes | the partition and its units see what the phase published; if it is relaxed, they do so at the next fence |
+//! | arrival of an operation that arrives for others (`tcgen05.commit`) | those operations, and what the partition has observed of other ones |
 //! | fork, join, rendezvous | the agents see what the agents of the others see, without pending asynchronous effects |
+//!
+//! Of memories whose operations run out of order, an arrival publishes what the partition has fenced before, and a wait makes visible what
+//! the partition accesses after another fence (`known`).
 //!
 //! Each phase of a barrier has a slot. Two are kept: that of the current phase and that of the previous one, which late
 //! waiters still read. A slot holds no list: effects carry marks, so an effect that is overwritten or read again is no longer
@@ -131,7 +135,10 @@ impl Slots {
         let again = published.by.insert(p, knows) == Some(knows);
         let live = &self.live;
         let publish = |e: &mut Known| {
-            if !e.seen.has(p, Unit::Base) {
+            if !e.is_published_by(p) {
+                if e.seen.has(p, Unit::Base) {
+                    e.sync.skipped |= bit(p);
+                }
                 return;
             }
             let levels = e.fences.of(p);
@@ -243,6 +250,17 @@ impl Slots {
         left
     }
 
+    /// What other partitions have done and this one has observed.
+    pub(super) fn publish_others(&self, p: Partition, slot: Slot, memory: &mut Memory) {
+        // Arrivals of operations that were started after these accesses carry them, with or without fences.
+        let seen: Vec<bool> = memory.records().all().iter().map(|known| known.seen.has(p, Unit::Base)).collect();
+        let meant = |e: &Effect| e.side.partition != p && seen.get(e.known.index()) == Some(&true);
+        memory.each_effect(meant, |e| {
+            let levels = e.fences.of(p);
+            mark(e, slot, levels, &self.live);
+        });
+    }
+
     /// A partition acquires what is published.
     pub(super) fn take(&mut self, slot: Slot, p: Partition, memory: &mut Memory) {
         let Some(published) = self.live.get_mut(&slot) else { return };
@@ -253,7 +271,7 @@ impl Slots {
         memory.each(|e| {
             let found = e.marks.iter().find(|m| m.slot == slot).map(|m| m.levels);
             if let Some(levels) = found {
-                e.seen.add(Mask::peers(p));
+                e.acquire(p);
                 e.fences.add(bit(p), levels);
             }
         });
@@ -265,12 +283,19 @@ impl Slots {
             self.learned(Partition::new(i));
         }
         memory.each(|e| {
+            if e.kind.out_of_order && e.seen.base() & e.sync.before & from == 0 {
+                e.sync.skipped |= e.seen.base() & from;
+                return;
+            }
             if e.seen.base() & from != 0 {
                 if e.kind.proxy == Proxy::Generic {
                     let levels = e.fences.of_any(from);
                     e.fences.add(into, levels);
                 }
                 e.seen.add(Mask::all_of(into));
+                if e.kind.out_of_order {
+                    e.sync.before |= into;
+                }
             }
         });
     }

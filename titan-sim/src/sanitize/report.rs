@@ -23,6 +23,8 @@ pub enum Rule {
     MissingFence,
     /// The fence does not reach the memory that is accessed.
     NarrowFence,
+    /// A barrier orders two accesses to a memory whose operations run out of order, but a fence before or after it is missing.
+    MissingSyncFence,
     /// An ordinary access to the bytes of a live barrier.
     BarrierBytes,
     /// A barrier is initialised on the bytes of another live barrier.
@@ -53,13 +55,14 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 20] = [
         Rule::OutstandingWrite,
         Rule::OutstandingRead,
         Rule::PendingAccess,
         Rule::UnorderedAsync,
         Rule::MissingFence,
         Rule::NarrowFence,
+        Rule::MissingSyncFence,
         Rule::BarrierBytes,
         Rule::BarrierOverlap,
         Rule::BarrierReinit,
@@ -85,6 +88,7 @@ impl Rule {
             Rule::UnorderedAsync => "unordered-async",
             Rule::MissingFence => "missing-fence",
             Rule::NarrowFence => "narrow-fence",
+            Rule::MissingSyncFence => "missing-sync-fence",
             Rule::BarrierBytes => "barrier-bytes",
             Rule::BarrierOverlap => "barrier-overlap",
             Rule::BarrierReinit => "barrier-reinit",
@@ -112,6 +116,10 @@ impl Rule {
             Rule::MissingFence => "no fence lies between a generic access and one by another proxy",
             Rule::NarrowFence => {
                 "the fence between a generic access and one by another proxy does not reach this memory"
+            }
+            Rule::MissingSyncFence => {
+                "a fence is missing, without which a barrier does not order accesses to this memory: one before the arrival after the \
+                 earlier access, or one after the wait before the later access"
             }
             Rule::BarrierBytes => "an ordinary access to the bytes of a barrier that is in use",
             Rule::BarrierOverlap => "the barrier lies on the bytes of another that is in use",

@@ -7,7 +7,8 @@ use super::mask::{Unit, bit};
 use super::report::{Deed, Finding, Rule, Side};
 use super::{Sanitizer, at_barrier};
 use crate::engine::{
-    Agent, BarrierFault, BarrierId, FenceSpace, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage, Wait,
+    Agent, BarrierFault, BarrierId, FenceSpace, Helper, OpId, Proxy, RendezvousId, Scope, SpaceId, Stop, Storage,
+    SyncSide, Wait,
 };
 
 impl Sanitizer {
@@ -281,6 +282,21 @@ impl Sanitizer {
             });
             self.slots.learned(p);
         }
+        Ok(())
+    }
+
+    /// A fence on one side of a synchronization, for memories whose operations run out of order: it concerns what the partition has observed.
+    pub(super) fn sync_fence(&mut self, agent: Agent, side: SyncSide) -> Result<(), Stop> {
+        let Some(p) = self.known(agent)? else { return Ok(()) };
+        self.memory.each(|e| {
+            if e.kind.out_of_order && e.seen.has(p, Unit::Base) {
+                match side {
+                    SyncSide::Before => e.sync.before |= bit(p),
+                    SyncSide::After => e.sync.after |= bit(p),
+                }
+            }
+        });
+        self.slots.learned(p);
         Ok(())
     }
 

@@ -11,6 +11,9 @@
 //! ordered. The recorded effect is seen by the partition and all of its units (*peers*) if it is the agent's own access, else by the
 //! unit alone, or by no thread if the class has no unit.
 //!
+//! Two operations of one agent whose classes are declared to be executed in order need no other order. In memories whose operations run out
+//! of order, a partition sees before its accesses only what it has fenced after a synchronization, or waited for itself.
+//!
 //! A write of the bytes that are already there need not be ordered after writes: compilers store replicated results from
 //! every warp that has them. Reading bytes that were never written is not an error here; poison detects it.
 //!
@@ -19,6 +22,7 @@
 //!
 //! [`engine::race`]: crate::engine::race
 
+use super::config::Classes;
 use super::effect::{Effect, State};
 use super::known::{KnownId, Records};
 use super::mask::{Mask, Unit};
@@ -44,6 +48,8 @@ pub(super) struct Deal {
     pub(super) far: Scope,
     /// Whether asynchronous reads need fences after generic reads.
     pub(super) strict: bool,
+    /// The classes of operations that the same agent has issued earlier and that are executed before this access.
+    pub(super) pipelined: Classes,
 }
 
 impl Deal {
@@ -53,7 +59,8 @@ impl Deal {
 
     /// Whether an effect is ordered before this access, or belongs to the same operation.
     fn sees(&self, e: &Effect, records: &Records) -> bool {
-        records.of(e).seen.has(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op)
+        let pipelined = || e.side.agent == self.side.agent && e.side.class.is_some_and(|c| self.pipelined.has(c));
+        records.of(e).is_before(self.side.partition, self.eyes) || (self.op.is_some() && e.op == self.op) || pipelined()
     }
 
     fn clashes(&self, e: &Effect, records: &Records) -> bool {
@@ -63,7 +70,9 @@ impl Deal {
     /// The rule that is broken by an effect that the access does not see.
     fn rule(&self, e: &Effect, write: bool, records: &Records) -> Rule {
         let both = self.side.class.is_some() && e.side.class.is_some();
-        if both && e.side.partition == self.side.partition {
+        if records.of(e).misses_fence(self.side.partition) {
+            Rule::MissingSyncFence
+        } else if both && e.side.partition == self.side.partition {
             Rule::UnorderedAsync
         } else if e.group.is_some() && records.of(e).seen.base() == 0 {
             Rule::PendingAccess

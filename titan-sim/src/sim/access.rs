@@ -6,7 +6,11 @@
 
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs, stopped};
-use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+use super::plan::{
+    BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, TENSOR_COMMIT, TENSOR_LOAD, TENSOR_STORE, VMCNT,
+    WGMMA,
+};
+use super::tcgen05::{COLUMN, is_pipelined};
 use super::tensor::bytes_of;
 use super::value::View;
 use super::work::{Res, Span, Touch, Work};
@@ -80,7 +84,12 @@ impl Machine<'_> {
 
     /// Checks an access against all operations in flight.
     pub(super) fn check(&self, new: &Touching) -> Res<()> {
-        for (_, old) in self.engine.pending().iter() {
+        self.check_except(new, &[])
+    }
+
+    /// Checks an access against the operations in flight other than these, after which it comes.
+    fn check_except(&self, new: &Touching, before: &[engine::OpId]) -> Res<()> {
+        for (_, old) in self.engine.pending().iter().filter(|(id, _)| !before.contains(id)) {
             for touch in &old.payload.touches {
                 // Most pairs need no further check: two reads, or disjoint bytes.
                 if !(new.touch.write || touch.write) || !new.touch.span.overlaps(&touch.span) {
@@ -140,10 +149,17 @@ impl Machine<'_> {
         self.tell_shared(&new, proxy, None, obs)
     }
 
-    /// Reports an access to shared memory.
+    /// Reports an access to shared memory or to tensor memory.
     fn tell_shared(&self, t: &Touching, proxy: Proxy, helper: Option<Helper>, obs: Obs<'_, '_>) -> Res<()> {
-        let Span::Shared { cta, lo, hi } = t.touch.span else { return Ok(()) };
-        let Some(space) = self.store.shared.get(cta).copied() else { return Ok(()) };
+        let (space, lo, hi, proxy) = match t.touch.span {
+            Span::Shared { cta, lo, hi } => (self.store.shared.get(cta), lo, hi, proxy),
+            // Tensor memory is accessed in one way only.
+            Span::Columns { cta, lo, hi } => {
+                (self.store.tensor.get(cta), u64::from(lo) * COLUMN, u64::from(hi) * COLUMN, Proxy::Generic)
+            }
+            Span::Tensor { .. } => return Ok(()),
+        };
+        let Some(space) = space.copied() else { return Ok(()) };
         let kind = if t.touch.write { AccessKind::Write } else { AccessKind::Read };
         let access = Access {
             agent: Agent::new(t.agent),
@@ -215,10 +231,13 @@ impl Machine<'_> {
     ) -> Res<engine::OpId> {
         let (op, time) = (work.op, work.time);
         let touches = work.touches.clone();
+        let before = if is_pipelined(class) { self.engine.pending().before(&after) } else { Vec::new() };
         for touch in &touches {
-            self.check(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) })?;
+            self.check_except(&Touching { agent, op, time, touch: touch.clone(), class: Some(class) }, &before)?;
         }
-        let ungrouped = matches!(class, BULK_LOAD | RING_COPY) || (class == CP_ASYNC && touches.is_empty());
+        let ungrouped = matches!(class, BULK_LOAD | RING_COPY)
+            || class >= TENSOR_COMMIT
+            || (class == CP_ASYNC && touches.is_empty());
         let new = engine::Op { agent: Agent::new(agent), class, after, signals, payload: work };
         let id = self
             .engine
@@ -260,6 +279,8 @@ impl Machine<'_> {
             (BULK_STORE, "a store"),
             (VMCNT, "a copy"),
             (LGKMCNT, "an access to local memory"),
+            (TENSOR_LOAD, "a load of tensor memory"),
+            (TENSOR_STORE, "a store to tensor memory"),
         ] {
             let groups = &thread.groups[usize::from(class.0)];
             if groups.open == 0 && groups.sizes.iter().all(|n| *n == 0) {

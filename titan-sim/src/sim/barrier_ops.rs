@@ -152,7 +152,7 @@ impl Machine<'_> {
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
             NvOp::Wgmma if !op.results.is_empty() => self.start_step(agent, id, op, obs)?,
             NvOp::Wgmma => self.wgmma(agent, id, op, obs)?,
-            NvOp::Tcgen05(_) => return Err(Found::not_modelled(titan_core::ir::op_table::mnemonic(&op.kind))),
+            NvOp::Tcgen05(tensor) => return self.tcgen05(agent, id, op, tensor, obs),
             NvOp::Commit { .. }
             | NvOp::WaitGroup { .. }
             | NvOp::BarrierSync { .. }
@@ -337,7 +337,7 @@ impl Machine<'_> {
     }
 
     /// Checks that a program of the cluster can be accessed.
-    fn is_there(&self, cta: usize, what: &str) -> Res<()> {
+    pub(super) fn is_there(&self, cta: usize, what: &str) -> Res<()> {
         if cta >= self.ctas.len() {
             return Err(Found::new(Kind::Bounds, format!("{what} program {cta} of a cluster of {}", self.ctas.len())));
         }

@@ -218,6 +218,7 @@ impl Machine<'_> {
         }
         if agent == main {
             self.check_rings(agent)?;
+            self.check_columns(agent)?;
         }
         Ok(Moved::Ended)
     }

@@ -91,6 +91,8 @@ pub enum Kind {
     Barrier,
     /// A wrong number of participants of a named or cluster barrier, or of registers.
     Participants,
+    /// Columns of tensor memory that cannot be allocated, or are used or left wrongly; an MMA that does not exist.
+    TensorMemory,
     /// An access to bytes, parts or barriers out of bounds.
     Bounds,
     /// The kernel traps: in `assert`, `get`, `set`, `segment` or `ragged`.
@@ -126,6 +128,7 @@ impl Kind {
             Kind::Stale => "stale",
             Kind::Barrier => "barrier",
             Kind::Participants => "participants",
+            Kind::TensorMemory => "tensor-memory",
             Kind::Bounds => "bounds",
             Kind::Trap => "trap",
             Kind::InFlight => "in-flight",

@@ -97,6 +97,7 @@ impl<'k> Machine<'k> {
             unfenced: BTreeMap::new(),
             named: BTreeMap::new(),
             counters: BTreeMap::new(),
+            tensor: Default::default(),
         });
         Ok(())
     }
@@ -380,6 +381,10 @@ impl<'k> Machine<'k> {
             None => (String::new(), None),
             Some(Span::Tensor { param, .. }) => {
                 (self.kernel().sig.params.get(*param).map_or(String::new(), |p| p.name.clone()), None)
+            }
+            Some(Span::Columns { cta, lo, .. }) => {
+                let value = self.ctas.get(*cta).and_then(|c| c.tensor.name(*lo));
+                (value.map_or_else(|| "tensor memory".to_owned(), |v| self.kernel().display_name(v)), None)
             }
             Some(Span::Shared { lo, hi, .. }) => match self.plan.ring_at(*lo) {
                 Some((ring, slot)) => (self.kernel().pipe_name(Pipe::new(ring)), Some(slot)),

@@ -15,6 +15,7 @@
 //! | `ring`, `ledger`, `stage` | operations on rings, the contents of their slots, operations on stages |
 //! | `laid`, `group` | laid-out kernels: warps as agents, and which elements of a tile each holds; bulk copies of tiles, MMAs of warpgroups |
 //! | `barrier_ops`, `mbarrier`, `join` | operations of the barrier dialect |
+//! | `tcgen05` | operations on tensor memory |
 //! | `memory`, `indexed`, `access`, `work` | loads and stores; conflicts with operations in flight; effects of those operations |
 //! | `tensor`, `store` | arguments, shared memory, and their contents |
 //! | `eval`, `arith`, `value` | the results of operations |
@@ -45,6 +46,7 @@ mod run;
 mod stage;
 mod state;
 mod store;
+mod tcgen05;
 mod tensor;
 mod trace;
 mod value;
@@ -54,7 +56,10 @@ mod work;
 
 pub use explore::{Explored, Few, Limits, Verdict, explore};
 pub use finding::{Choice, Finding, Kind, Schedule, Side};
-pub use plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
+pub use plan::{
+    BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, TENSOR_COMMIT, TENSOR_COPY, TENSOR_LOAD,
+    TENSOR_MMA, TENSOR_SHIFT, TENSOR_STORE, VMCNT, WGMMA,
+};
 pub use run::{replay, run};
 pub use trace::Interval;
 

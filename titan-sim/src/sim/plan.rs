@@ -8,6 +8,7 @@
 
 use super::finding::{Found, Kind};
 use super::laid::Part;
+use super::tcgen05::{self, MmaUnit};
 use crate::engine::Class;
 use titan_core::analysis::one_thread;
 use titan_core::ir::{
@@ -32,8 +33,20 @@ pub const LGKMCNT: Class = Class(5);
 pub const BULK_LOAD: Class = Class(6);
 /// The class of a ring's copies through the generic proxy, whose completion a barrier signals.
 pub const RING_COPY: Class = Class(7);
-/// The number of classes.
-pub(super) const CLASSES: usize = 8;
+/// The class of loads of tensor memory, which `wait_ld` waits for.
+pub const TENSOR_LOAD: Class = Class(8);
+/// The class of stores to tensor memory, which `wait_st` waits for.
+pub const TENSOR_STORE: Class = Class(9);
+/// The number of classes with commit groups, or of copies.
+pub(super) const CLASSES: usize = 10;
+/// The class of commits of operations on tensor memory, which arrive at barriers. This and the following ones are in no group.
+pub const TENSOR_COMMIT: Class = Class(10);
+/// The class of copies to tensor memory.
+pub const TENSOR_COPY: Class = Class(11);
+/// The class of shifts in tensor memory.
+pub const TENSOR_SHIFT: Class = Class(12);
+/// The first class of MMAs in tensor memory. MMAs that are executed in order have a class of their own.
+pub const TENSOR_MMA: Class = Class(13);
 
 /// The largest size of shared memory that is modelled, in bytes: more than any target has.
 const MAX_SHARED: u64 = 1 << 20;
@@ -97,6 +110,10 @@ pub(super) struct Plan<'k> {
     pub(super) warpgroups: bool,
     /// The roles of a laid-out kernel that are executed by one thread.
     pub(super) one_thread: Vec<usize>,
+    /// The MMAs in tensor memory that are executed in order.
+    pub(super) mmas: Vec<MmaUnit>,
+    /// Whether the kernel uses tensor memory.
+    pub(super) tensor_memory: bool,
     /// For each layout of a laid-out kernel and each warp, the elements that the warp holds.
     layouts: Vec<Vec<Vec<Part>>>,
 }
@@ -120,8 +137,13 @@ impl<'k> Plan<'k> {
             stored_by_several: Vec::new(),
             warpgroups: kernel.ops.iter().any(|op| op.kind == OpKind::Nv(NvOp::Wgmma) && !op.results.is_empty()),
             one_thread: Vec::new(),
+            mmas: tcgen05::units(kernel),
+            tensor_memory: tcgen05::is_used(kernel),
             layouts: kernel.laid_out.as_deref().map(|l| l.layouts.iter().map(parts_of).collect()).unwrap_or_default(),
         };
+        if plan.mmas.len() > usize::from(u8::MAX - TENSOR_MMA.0) {
+            return Err(Found::not_modelled("more MMAs in tensor memory than can be told apart"));
+        }
         plan.shared = plan.regions()?;
         if kernel.laid_out.is_some() {
             let roles = plan.roles_op.map_or(&[][..], |id| &kernel.op(id).regions);

@@ -223,18 +223,20 @@ impl<'k> Cluster<'k> {
             Completion::Seeded(s) => Completion::Seeded(seed(s)),
             early_or_late @ (Completion::Early | Completion::Late) => early_or_late,
         };
-        let (engine, global, shared) = engine_of(plan, global, programs.len(), options.data, completion);
+        let (engine, memories) = engine_of(plan, global, programs.len(), options.data, completion);
         let mut watch = Watch::default();
         if options.sanitize {
-            watch = Watch::new(programs.len(), plan.agents(), &shared, options.strict)?.beside(grid, global);
+            watch = Watch::new(plan, &memories, options.strict)?.beside(grid, memories.global);
         }
         let defined = vec![super::store::Ranges::default(); programs.len()];
         let store = Store {
             setup: Rc::clone(setup),
             data: options.data,
-            global,
-            shared,
+            global: memories.global,
+            shared: memories.shared,
             defined,
+            tensor: memories.tensor,
+            columns: vec![super::store::Ranges::default(); programs.len()],
             results: Default::default(),
             kept: Default::default(),
         };

@@ -3,6 +3,7 @@
 //! Hashes leave out what has no further effect: phases are kept as parities, and only commit groups that were not waited for count.
 
 use super::plan::CLASSES;
+use super::tcgen05::Allocations;
 use super::value::Val;
 use crate::engine::BarrierId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -146,6 +147,8 @@ pub(super) struct Cta {
     pub(super) named: BTreeMap<u8, Named>,
     /// Counters in shared memory, by their addresses.
     pub(super) counters: BTreeMap<u64, i64>,
+    /// The columns of tensor memory.
+    pub(super) tensor: Allocations,
     /// The barrier of all agents of the program.
     pub(super) block: Option<BarrierId>,
 }

@@ -49,6 +49,10 @@ pub(super) struct Store {
     pub(super) shared: Vec<SpaceId>,
     /// The ranges of shared memory that are written, where tiles are not computed.
     pub(super) defined: Vec<Ranges>,
+    /// The tensor memory of each program, for observers: the machine keeps no values.
+    pub(super) tensor: Vec<SpaceId>,
+    /// The columns of tensor memory that hold a value.
+    pub(super) columns: Vec<Ranges>,
     /// Accumulators and the results of MMAs in flight.
     pub(super) results: BTreeMap<(usize, u32), Rc<Tile>>,
     /// The bytes of stages that were read for a store.
@@ -238,6 +242,7 @@ impl Store {
     pub(super) fn apply(&mut self, spaces: &mut [Space], work: &Work) -> Res<()> {
         match &work.effect {
             Effect::None => Ok(()),
+            Effect::TensorMemory(accessed) => self.access_columns(&*spaces, accessed),
             Effect::Define { cta, lo, hi } => self.define(spaces, *cta, *lo, *hi),
             Effect::Expect { cta, lo, hi } => self.read_shared(spaces, *cta, *lo, hi - lo).map(drop),
             Effect::Copy { cta, address, len, .. } if !self.data => self.define(spaces, *cta, *address, address + len),
@@ -413,11 +418,11 @@ fn no_memory() -> Box<Found> {
 pub(super) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    fn holds(&self, lo: u64, hi: u64) -> bool {
+    pub(super) fn holds(&self, lo: u64, hi: u64) -> bool {
         lo >= hi || self.0.iter().any(|(l, h)| *l <= lo && hi <= *h)
     }
 
-    fn add(&mut self, mut lo: u64, mut hi: u64) {
+    pub(super) fn add(&mut self, mut lo: u64, mut hi: u64) {
         if self.holds(lo, hi) {
             return;
         }
@@ -432,7 +437,7 @@ impl Ranges {
         self.0.insert(at, (lo, hi));
     }
 
-    fn remove(&mut self, lo: u64, hi: u64) {
+    pub(super) fn remove(&mut self, lo: u64, hi: u64) {
         let cut = |(l, h): (u64, u64)| [(l, h.min(lo)), (l.max(hi), h)];
         self.0 = self.0.iter().copied().flat_map(cut).filter(|(l, h)| l < h).collect();
     }

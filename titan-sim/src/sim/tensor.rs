@@ -114,6 +114,14 @@ pub(super) fn outputs(setup: &Setup, initial: &[Option<&[u8]>]) -> Space {
     global
 }
 
+/// The memories of a cluster: that of the outputs, and the shared memory and the tensor memory of each program. Kernels that do not use
+/// tensor memory have none.
+pub(super) struct Memories {
+    pub(super) global: engine::SpaceId,
+    pub(super) shared: Vec<engine::SpaceId>,
+    pub(super) tensor: Vec<engine::SpaceId>,
+}
+
 /// Creates the engine with the memories of a cluster.
 pub(super) fn engine_of(
     plan: &Plan<'_>,
@@ -121,7 +129,7 @@ pub(super) fn engine_of(
     ctas: usize,
     data: bool,
     completion: Completion,
-) -> (Engine<Work>, engine::SpaceId, Vec<engine::SpaceId>) {
+) -> (Engine<Work>, Memories) {
     let mut engine = Engine::new(ctas * plan.agents(), completion);
     let global = engine.add_space(global);
     let shared = (0..ctas).map(|_| {
@@ -137,5 +145,7 @@ pub(super) fn engine_of(
         engine.add_space(shared)
     });
     let shared = shared.collect();
-    (engine, global, shared)
+    let programs = if plan.tensor_memory { ctas } else { 0 };
+    let tensor = (0..programs).map(|_| engine.add_space(Space::new("tensor"))).collect();
+    (engine, Memories { global, shared, tensor })
 }

@@ -4,6 +4,7 @@
 //! equals them: `f64` is wide enough for every other element type that one rounding gives the element's result.
 //! Where tiles are not computed, a tile is [`Val::Unknown`], and so is every scalar derived from one.
 
+use super::tcgen05::Columns;
 use crate::engine::Class;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -227,6 +228,8 @@ pub(super) enum Val {
         first: u32,
         n: u32,
     },
+    /// Columns of tensor memory.
+    Columns(Columns),
     /// The phase in which an arrival was counted.
     Phase(u64),
     /// A commit group of a class.

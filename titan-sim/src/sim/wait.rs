@@ -99,7 +99,7 @@ impl Machine<'_> {
     /// A description of what an agent waits for.
     pub(super) fn waiting(&self, agent: usize) -> String {
         let who = self.role(agent);
-        if let Some(said) = self.lacks_registers(agent) {
+        if let Some(said) = self.lacks_registers(agent).or_else(|| self.lacks_columns(agent)) {
             return said;
         }
         let Some((barrier, _)) = self.awaited(agent) else { return format!("{who} waits") };

@@ -4,9 +4,13 @@ use super::explore::Certificate;
 use super::finding::{Found, Kind, Side};
 use super::grid::Grid;
 use super::machine::{Machine, index};
-use super::plan::{BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, RING_COPY, VMCNT, WGMMA};
-use super::tensor::Tensor;
-use super::work::{Res, Touch};
+use super::plan::{
+    BULK_LOAD, BULK_STORE, BULK_WRITE, CP_ASYNC, LGKMCNT, Plan, RING_COPY, TENSOR_COMMIT, TENSOR_LOAD, TENSOR_STORE,
+    VMCNT, WGMMA,
+};
+use super::tcgen05::{COLUMN, pipelined, tracked};
+use super::tensor::{Memories, Tensor};
+use super::work::{Res, Span, Touch};
 use crate::engine::{Agent, BarrierId, Class, Deadlock, Event, Observer, SpaceId, StateHasher, Stop};
 use crate::sanitize::{self, Config, MAX_PARTITIONS, Names, Rule, Sanitizer, TooManyPartitions, Unit, Work};
 use std::cell::RefCell;
@@ -26,7 +30,7 @@ pub(super) struct Watch {
 }
 
 /// The properties of the simulator's classes of asynchronous operations.
-const CLASSES: [(Class, Work); 8] = [
+const CLASSES: [(Class, Work); 11] = [
     (CP_ASYNC, Work::CP_ASYNC),
     (WGMMA, Work::WGMMA),
     (BULK_STORE, Work::TMA_STORE),
@@ -35,6 +39,9 @@ const CLASSES: [(Class, Work); 8] = [
     (LGKMCNT, Work { name: "LDS access", unit: Unit::TensorCore, ordered: true, must_end: true }),
     (BULK_LOAD, Work::TMA_LOAD),
     (RING_COPY, Work { name: "copy", ..Work::CP_ASYNC }),
+    (TENSOR_LOAD, Work::TENSOR_LOAD),
+    (TENSOR_STORE, Work::TENSOR_STORE),
+    (TENSOR_COMMIT, Work::TENSOR_COMMIT),
 ];
 
 impl Watch {
@@ -42,13 +49,14 @@ impl Watch {
     ///
     /// # Errors
     /// A finding, if there are more agents than the sanitizer can distinguish.
-    pub(super) fn new(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Res<Watch> {
+    pub(super) fn new(plan: &Plan<'_>, memories: &Memories, strict: bool) -> Res<Watch> {
+        let (ctas, per) = (memories.shared.len(), plan.agents());
         let many = |_| {
             Found::not_modelled(format_args!(
                 "a cluster of {ctas} programs with {per} threads of control each: the sanitizer distinguishes at most {MAX_PARTITIONS}"
             ))
         };
-        let sanitizer = sanitizer(ctas, per, shared, strict).map_err(many)?;
+        let sanitizer = sanitizer((ctas, per), memories, plan.mmas.len(), strict).map_err(many)?;
         Ok(Watch { sanitizer: Some(sanitizer), ..Watch::default() })
     }
 
@@ -86,7 +94,12 @@ impl Watch {
     }
 }
 
-fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Result<Sanitizer, TooManyPartitions> {
+fn sanitizer(
+    (ctas, per): (usize, usize),
+    memories: &Memories,
+    mmas: usize,
+    strict: bool,
+) -> Result<Sanitizer, TooManyPartitions> {
     let mut config = Config::new();
     for cta in 0..ctas {
         for _ in 0..per {
@@ -94,14 +107,32 @@ fn sanitizer(ctas: usize, per: usize, shared: &[SpaceId], strict: bool) -> Resul
             config.agents(partition, 1);
         }
     }
-    for (cta, space) in shared.iter().enumerate() {
+    for (cta, space) in memories.shared.iter().enumerate() {
         config.home(*space, index(cta));
+    }
+    if !memories.tensor.is_empty() {
+        tensor_memory(&mut config, memories, mmas);
     }
     for (class, work) in CLASSES {
         config.class(class, work);
     }
     config.strict(strict);
     Ok(Sanitizer::new(config))
+}
+
+/// Declares tensor memory, and its operations: MMAs of this number of units, copies, shifts.
+fn tensor_memory(config: &mut Config, memories: &Memories, mmas: usize) {
+    for (cta, space) in memories.tensor.iter().enumerate() {
+        config.home(*space, index(cta)).out_of_order(*space);
+    }
+    let tracked = tracked(mmas);
+    for class in &tracked {
+        config.class(*class, Work::TENSOR_WORK);
+    }
+    for (before, after) in pipelined(&tracked) {
+        config.in_order(before, after);
+    }
+    config.arrives_for(TENSOR_COMMIT, tracked);
 }
 
 /// Translates a finding of the sanitizer into terms of the kernel.
@@ -113,7 +144,7 @@ fn said(machine: &Machine<'_>, found: &sanitize::Finding) -> Box<Found> {
     }
     let kind = match found.rule {
         Rule::OutstandingWrite | Rule::OutstandingRead | Rule::PendingAccess | Rule::UnorderedAsync => Kind::Race,
-        Rule::MissingFence | Rule::NarrowFence => Kind::Fence,
+        Rule::MissingFence | Rule::NarrowFence | Rule::MissingSyncFence => Kind::Fence,
         Rule::ExitInFlight | Rule::ExitedMemory => Kind::InFlight,
         Rule::Deadlock => Kind::Deadlock,
         Rule::BarrierBytes
@@ -150,6 +181,11 @@ fn one_side(machine: &Machine<'_>, s: &sanitize::Side) -> Side {
 }
 
 fn touch_of(machine: &Machine<'_>, space: SpaceId, lo: u64, len: u64, write: bool) -> Option<Touch> {
+    if let Some(cta) = machine.store.tensor.iter().position(|s| *s == space) {
+        let column = |byte: u64| u32::try_from(byte / COLUMN).unwrap_or(u32::MAX);
+        let span = Span::Columns { cta, lo: column(lo), hi: column(lo + len) };
+        return Some(Touch { span, write, strong: false });
+    }
     let cta = machine.store.shared.iter().position(|s| *s == space)?;
     Some(super::access::shared(cta, lo, lo + len, write))
 }

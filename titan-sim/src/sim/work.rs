@@ -1,6 +1,7 @@
 //! Asynchronous operations: their accesses while they are in flight, and their effects when they complete.
 
 use super::finding::Found;
+use super::tcgen05::Accessed;
 use super::value::{Cells, Smem, Source, Tile, View};
 use std::rc::Rc;
 use titan_core::ir::{Elem, OpId, TileShape};
@@ -13,6 +14,8 @@ pub(super) type Res<T> = Result<T, Box<Found>>;
 pub(super) enum Span {
     /// A range of bytes of a program's shared memory.
     Shared { cta: usize, lo: u64, hi: u64 },
+    /// Columns of a program's tensor memory, from `lo` up to `hi`, exclusive.
+    Columns { cta: usize, lo: u32, hi: u32 },
     /// A box of elements of a tensor parameter, by coordinates from `lo` up to `hi`, exclusive.
     Tensor { param: usize, lo: Vec<i64>, hi: Vec<i64> },
 }
@@ -24,7 +27,10 @@ impl Span {
             (Span::Tensor { param, lo, hi }, Span::Tensor { param: p, lo: l, hi: h }) => {
                 param == p && lo.iter().zip(h).all(|(a, b)| a < b) && l.iter().zip(hi).all(|(a, b)| a < b)
             }
-            (Span::Shared { .. }, Span::Tensor { .. }) | (Span::Tensor { .. }, Span::Shared { .. }) => false,
+            (Span::Columns { cta, lo, hi }, Span::Columns { cta: c, lo: l, hi: h }) => cta == c && lo < h && l < hi,
+            (Span::Shared { .. }, Span::Tensor { .. } | Span::Columns { .. })
+            | (Span::Columns { .. }, Span::Tensor { .. } | Span::Shared { .. })
+            | (Span::Tensor { .. }, Span::Shared { .. } | Span::Columns { .. }) => false,
         }
     }
 }
@@ -155,6 +161,8 @@ pub(super) enum Effect {
         tile: Operand,
         elem: Elem,
     },
+    /// Accesses tensor memory.
+    TensorMemory(Rc<Accessed>),
     /// Writes the bytes that were read to the tensor.
     Put {
         id: (usize, u32),

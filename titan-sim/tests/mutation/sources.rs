@@ -58,7 +58,7 @@ fn read() -> Vec<Source> {
 fn level(kernel: &Kernel) -> Option<Level> {
     let text = titan_core::text::print(kernel);
     if text.contains("ttg.nv.tcgen05") {
-        // The simulator does not model tensor memory.
+        // Mutants of programs with tensor memory are those of tests/tensor.
         return None;
     }
     if text.contains("ttg.region") || text.contains("ttg.nv.") || text.contains("ttg.amd.") {

@@ -12,4 +12,5 @@ mod proxy;
 mod publish;
 mod random;
 mod state;
+mod tensor;
 mod visible;

@@ -4,7 +4,6 @@
 use crate::args::{kernels, make};
 use std::path::Path;
 use std::sync::OnceLock;
-use titan_core::ir::{NvOp, OpKind};
 use titan_core::verify::WellFormed;
 use titan_sim::engine::Completion;
 use titan_sim::sim::{Arg, Finding, Kind, Limits, Options, Verdict, explore, replay, run};
@@ -40,6 +39,16 @@ pub(crate) fn files(folders: &[&str], prefix: &str) -> Vec<&'static File> {
     let is_meant = |file: &&File| folders.contains(&file.folder) && file.name.starts_with(prefix);
     ALL.get_or_init(read).iter().filter(is_meant).collect()
 }
+
+/// Files whose good kernels read columns of tensor memory that were never written: they are about attributes and barriers. The verifier does
+/// not ask what is in memory.
+const UNWRITTEN: [&str; 5] = [
+    "tensor_barrier_invalidated",
+    "tensor_mma_scales",
+    "tensor_mma_shape",
+    "tensor_mma_shifted",
+    "tensor_mma_stationary_with_scales",
+];
 
 /// Extents and scalars to run a kernel with.
 const SIZES: [(i64, i64); 3] = [(32, 3), (16, 0), (48, 6)];
@@ -80,11 +89,6 @@ fn sampled(number: usize, kernel: &WellFormed) -> Option<(Finding, Vec<Arg>)> {
         }
     }
     None
-}
-
-/// Whether a kernel uses tensor memory, which is not modelled.
-fn tensor_memory(kernel: &WellFormed) -> bool {
-    kernel.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::Tcgen05(_))))
 }
 
 /// How many states of a program are looked at: in most programs there are fewer.
@@ -129,8 +133,7 @@ fn good_kernels_are_clean_on_every_sampled_schedule() {
                 assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled));
                 continue;
             }
-            if tensor_memory(kernel) {
-                assert!(found.is_some_and(|(f, _)| f.kind == Kind::NotModelled), "{name} @{}", kernel.sig.name);
+            if UNWRITTEN.contains(&name.as_str()) && found.as_ref().is_some_and(|(f, _)| f.kind == Kind::Undefined) {
                 continue;
             }
             if let Some((found, _)) = found {
@@ -149,6 +152,7 @@ fn good_pipelines_are_safe_in_every_order() {
     let all = [
         files(&["verify"], "pipe_"),
         files(&["verify"], "barrier_"),
+        files(&["verify"], "tensor_"),
         files(&["museum"], ""),
         files(&["verify"], "accepted_"),
     ];
@@ -159,6 +163,7 @@ fn good_pipelines_are_safe_in_every_order() {
                 (Some((found, _)), _) if found.kind == Kind::NotModelled => {
                     bounds.push(format!("{name} @{}: {found}", kernel.sig.name))
                 }
+                (Some((found, _)), _) if UNWRITTEN.contains(&name.as_str()) && found.kind == Kind::Undefined => {}
                 (Some((found, _)), _) => {
                     dirty.push(format!("{name} @{}: {found} [{}]", kernel.sig.name, found.schedule))
                 }
@@ -176,9 +181,14 @@ fn good_pipelines_are_safe_in_every_order() {
 fn bad_pipelines_are_found() {
     let (mut table, mut missed) = (std::collections::BTreeMap::new(), Vec::new());
     let (mut n, mut by_run) = (0, 0_u32);
-    let all = [files(&["verify"], "pipe_"), files(&["verify"], "barrier_"), files(&["museum"], "")];
+    let all = [
+        files(&["verify"], "pipe_"),
+        files(&["verify"], "barrier_"),
+        files(&["verify"], "tensor_"),
+        files(&["museum"], ""),
+    ];
     for File { name, kernels, .. } in all.concat() {
-        for (kernel, _) in kernels.iter().filter(|(k, good)| !*good && !tensor_memory(k)) {
+        for (kernel, _) in kernels.iter().filter(|(_, good)| !*good) {
             n += 1;
             by_run += u32::from(sampled(n, kernel).is_some());
             // In the quick depth with fewer tiles.

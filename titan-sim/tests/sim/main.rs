@@ -10,3 +10,5 @@ mod gemm;
 mod grid;
 mod reduction;
 mod roles;
+mod tensor;
+mod tensor_pair;

@@ -33,7 +33,7 @@ table! {
     }
         Plain, operation(Pipeline, one(reads(Regions, Async)), Phase, Nothing),
         "", "d: tmem, a: region or tmem, b: region; with scales also the tmem of those of a and of b" => "", NONE,
-        "one thread starts an MMA: d += a · b", [TensorMma TensorMmaShape TensorThreads TensorColumns InFlight GroupOpen TensorUnfenced];
+        "one thread starts an MMA: d += a · b", [TensorMma TensorMmaShape TensorThreads TensorColumns RegionMade InFlight GroupOpen TensorUnfenced];
     "ttg.nv.tcgen05.ld" TensorMemory [Tcgen05Op::Load { shape, times }] {shape = "32x32b", times = 4}
         Plain, synchronous(Pipeline, NO_TRAFFIC),
         "", "tmem" => "", NONE, "warps load from tensor memory", [TensorThreads TensorColumns InFlight TensorUnfenced];

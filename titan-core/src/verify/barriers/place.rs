@@ -46,7 +46,7 @@ fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
 }
 
 /// The offset and the size in bytes of a region or of one of its parts, and the region.
-fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
+pub(super) fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
     let op = kernel.def_op(value)?;
     if op.kind == OpKind::Region(RegionOp::At) {
         let (offset, bytes, parts) = placed(kernel, op.args[0])?;

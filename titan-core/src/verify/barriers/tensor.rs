@@ -4,21 +4,24 @@
 //! 74. a shape that exists for them ([`Mma::check`](crate::ir::Mma::check)).
 //! 75. Columns are allocated in powers of two, at most as many as exist, and freed once; and not after the block has relinquished the right
 //!     to allocate. Allocation and release are executed once: outside of loops and branches.
+//!     No operation accesses more columns of an operand than were allocated, or more bytes of a region than it has.
 //! 76. One thread of one warp starts and commits MMAs and copies, and one warp allocates; other warps, in another role, load and store, in groups of four
 //!     warps, each of which accesses a quarter of the lanes. All operations of a kernel have the same number of CTAs. Sources: PTX ISA,
 //!     "tcgen05", its issue granularity, access restrictions and `.cta_group`.
 //!
 //! Deliberately absent: the order of accesses, and uses of freed columns (`coexecution::barriers::tensor`); no kernel is lowered to them.
 
-use super::place::error;
+use super::place::{error, part};
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKind, Tcgen05Op, TensorShape, Ty};
+use crate::ir::{
+    BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKind, TENSOR_COLUMNS as COLUMNS, Tcgen05Op,
+    TensorShape, Ty, Value,
+};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 
-/// The number of columns of tensor memory of a block, and the minimum that is allocated.
-const COLUMNS: u32 = 512;
+/// The minimum of columns that is allocated.
 const FEWEST: u32 = 32;
 /// The number of warps that together access all lanes of tensor memory.
 const QUARTERS: u32 = 4;
@@ -34,6 +37,11 @@ pub(super) fn check(kernel: &Kernel, errors: &mut Vec<Error>) {
         Some(Tcgen05Op::Load { shape, times } | Tcgen05Op::Store { shape, times }) => moved(op, *shape, *times, errors),
         Some(_) | None => {}
     });
+    kernel.walk(&mut |_, op| {
+        if let Some(tensor) = of(op) {
+            beyond(kernel, op, tensor, errors);
+        }
+    });
     columns(kernel, errors);
     roles(kernel, errors);
     groups(kernel, errors);
@@ -48,17 +56,59 @@ fn product(kernel: &Kernel, op: &Op, mma: &Mma, errors: &mut Vec<Error>) {
     }
 }
 
-/// A load or store moves at most 128 registers (PTX ISA, "tcgen05.ld").
-fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
-    let most = match shape {
+/// The largest number of repetitions: a load or store moves at most 128 registers (PTX ISA, "tcgen05.ld").
+const fn most(shape: TensorShape) -> u32 {
+    match shape {
         TensorShape::L32x32b | TensorShape::L16x64b => 128,
         TensorShape::L16x128b => 64,
         TensorShape::L16x256b => 32,
-    };
+    }
+}
+
+fn moved(op: &Op, shape: TensorShape, times: u32, errors: &mut Vec<Error>) {
+    let most = most(shape);
     if !times.is_power_of_two() || times > most {
         let title = format!("{times} times {shape}: the number must be a power of two up to {most}");
         error(errors, Code::Participants, op.loc, title);
     }
+}
+
+/// Operands beyond the columns or the region that they name.
+fn beyond(kernel: &Kernel, op: &Op, tensor: &Tcgen05Op, errors: &mut Vec<Error>) {
+    if let Tcgen05Op::Mma(mma) = tensor {
+        // The extents of an MMA that does not exist mean nothing.
+        if mma.check(op.args.get(1).map(|a| kernel.ty(*a)) == Some(Ty::Barrier(BarrierTy::TensorMemory))).is_err() {
+            return;
+        }
+    }
+    if let Tcgen05Op::Load { shape, times } | Tcgen05Op::Store { shape, times } = tensor
+        && *times > most(*shape)
+    {
+        return;
+    }
+    for (i, operand) in op.args.iter().enumerate() {
+        let ty = kernel.ty(*operand);
+        let (used, has, code, unit) = if ty == Ty::Barrier(BarrierTy::TensorMemory) {
+            (tensor.columns(i), allocation(kernel, *operand), Code::TensorColumns, "columns")
+        } else if ty == Ty::Barrier(BarrierTy::Region) {
+            let room = part(kernel, *operand).map(|(_, room, _)| room);
+            (tensor.shared_bytes(i), room, Code::RegionMade, "bytes")
+        } else {
+            continue;
+        };
+        let (Some(used), Some(has)) = (used, has) else { continue };
+        if u64::from(used) > has {
+            let name = kernel.display_name(*operand);
+            let title = format!("`{}` accesses {used} {unit} of `{name}`, which has {has}", mnemonic(&op.kind));
+            errors.push(Error::new(code, op.loc, title).help(format!("give `{name}` {used} {unit} or more")));
+        }
+    }
+}
+
+/// The columns that were allocated as a value, if there may be so many.
+fn allocation(kernel: &Kernel, value: Value) -> Option<u64> {
+    let Some(Tcgen05Op::Alloc { columns, .. }) = of(kernel.def_op(value)?) else { return None };
+    (FEWEST..=COLUMNS).contains(columns).then_some(u64::from(*columns))
 }
 
 /// The operations of a block, without those nested in loops and branches.

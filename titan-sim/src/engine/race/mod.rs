@@ -177,8 +177,14 @@ impl Observer for Races {
             Event::Fork { agent, into } => clocks.fork(agent, into),
             Event::Join { agents, into } => clocks.join_into(agents, into),
             Event::Fence { agent, space: FenceSpace::Inits, .. } => clocks.fence_inits(agent),
-            Event::Fence { .. } | Event::Expect { .. } | Event::Wait { .. } | Event::At { .. } | Event::Exit { .. } => {
-            }
+            // Vector clocks do not know memories whose operations run out of order.
+            Event::SyncFence { .. }
+            | Event::Free { .. }
+            | Event::Fence { .. }
+            | Event::Expect { .. }
+            | Event::Wait { .. }
+            | Event::At { .. }
+            | Event::Exit { .. } => {}
         }
         Ok(())
     }

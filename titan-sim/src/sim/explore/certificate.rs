@@ -328,6 +328,8 @@ impl Certificate {
             | Event::Commit { .. }
             | Event::GroupWait { .. }
             | Event::Fence { space: FenceSpace::All | FenceSpace::Shared | FenceSpace::Global, .. }
+            | Event::SyncFence { .. }
+            | Event::Free { .. }
             | Event::Wait { .. }
             | Event::At { .. } => {}
         }

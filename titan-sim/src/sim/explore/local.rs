@@ -4,11 +4,12 @@
 use crate::engine::{Agent, Class};
 use crate::sim::access::{Touching, shared, tensor};
 use crate::sim::machine::Machine;
-use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, WGMMA, param_of};
+use crate::sim::plan::{BULK_STORE, BULK_WRITE, CP_ASYNC, Plan, TENSOR_LOAD, TENSOR_STORE, WGMMA, param_of};
 use crate::sim::value::Val;
 use std::collections::{BTreeMap, BTreeSet};
 use titan_core::ir::{
-    Access, AmdOp, CallProxy, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, TtgOp, Unit,
+    Access, AmdOp, CallProxy, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, RegionOp, Tcgen05Op, TtgOp,
+    Unit,
 };
 
 /// The objects that are private to one agent, independent of the state.
@@ -177,8 +178,7 @@ impl Machine<'_> {
             | NvOp::Commit { .. } => true,
             // Taking registers may take those that another agent waits for, so only releasing them is local.
             NvOp::SetMaxNReg { registers } => self.gives_registers(agent, registers),
-            // An operation that is not modelled ends the run.
-            NvOp::Tcgen05(_) => false,
+            NvOp::Tcgen05(tensor) => self.is_local_tensor(agent, &tensor),
             NvOp::WaitGroup { group, n, .. } => match group {
                 titan_core::ir::NvGroup::CpAsync => privacy.watched || passes(CP_ASYNC, n),
                 titan_core::ir::NvGroup::Wgmma => privacy.watched || passes(WGMMA, n),
@@ -213,6 +213,25 @@ impl Machine<'_> {
         }
     }
 
+    fn is_local_tensor(&self, agent: usize, tensor: &Tcgen05Op) -> bool {
+        let none_in_flight = |class: Class| self.engine.pending().of(Agent::new(agent), class).is_empty();
+        match tensor {
+            // Fences concern what the agent itself has observed.
+            Tcgen05Op::FenceBefore | Tcgen05Op::FenceAfter => true,
+            Tcgen05Op::WaitLoad => none_in_flight(TENSOR_LOAD),
+            Tcgen05Op::WaitStore => none_in_flight(TENSOR_STORE),
+            Tcgen05Op::Alloc { .. }
+            | Tcgen05Op::Dealloc { .. }
+            | Tcgen05Op::Relinquish { .. }
+            | Tcgen05Op::Mma(_)
+            | Tcgen05Op::Load { .. }
+            | Tcgen05Op::Store { .. }
+            | Tcgen05Op::Copy { .. }
+            | Tcgen05Op::Shift { .. }
+            | Tcgen05Op::Commit { .. } => false,
+        }
+    }
+
     /// The accesses that an agent makes itself in its next operation.
     pub(super) fn about_to(&self, agent: usize) -> Vec<Touching> {
         let Some(id) = self.next_op(agent) else { return Vec::new() };
@@ -235,6 +254,10 @@ impl Machine<'_> {
                 };
                 op.args.iter().enumerate().filter_map(one).collect()
             }
+            OpKind::Nv(NvOp::Tcgen05(Tcgen05Op::Dealloc { .. })) => match self.arg(agent, op, 0) {
+                Val::Columns(columns) => one(columns.touch(self.cta(agent)), None),
+                _ => Vec::new(),
+            },
             OpKind::Ttg(TtgOp::Read) => match self.arg(agent, op, 0) {
                 Val::Smem(smem) => self.stage_bytes((agent, id), (smem.pipe, smem.time), Some(smem.field), false),
                 _ => Vec::new(),

@@ -183,20 +183,21 @@ impl<'k, 'l> Search<'k, 'l> {
         programs: &[[u32; 3]],
         certificate: Option<Certificate>,
     ) -> Res<Point<'k>> {
-        let (engine, global, shared) =
-            engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
+        let (engine, memories) = engine_of(self.plan, Space::new("device"), programs.len(), false, Completion::Late);
         let mut watch = Watch::default();
         if self.limits.sanitize {
-            watch = Watch::new(programs.len(), self.plan.agents(), &shared, false)?.beside(self.grid.as_ref(), global);
+            watch = Watch::new(self.plan, &memories, false)?.beside(self.grid.as_ref(), memories.global);
         }
         let mut watch = watch.certified(certificate);
         let defined = vec![Ranges::default(); programs.len()];
         let store = Store {
             setup: Rc::clone(setup),
             data: false,
-            global,
-            shared,
+            global: memories.global,
+            shared: memories.shared,
             defined,
+            tensor: memories.tensor,
+            columns: vec![Ranges::default(); programs.len()],
             results: Default::default(),
             kept: Default::default(),
         };
@@ -405,9 +406,9 @@ fn state_hash(at: &Point<'_>) -> u128 {
     at.threads.hash(&mut hasher);
     at.watch.knowledge().hash(&mut hasher);
     machine.engine.hash(&mut hasher);
-    machine.store.defined.hash(&mut hasher);
+    (&machine.store.defined, &machine.store.columns).hash(&mut hasher);
     for cta in &machine.ctas {
-        (&cta.holds, &cta.words, &cta.unfenced).hash(&mut hasher);
+        (&cta.holds, &cta.words, &cta.unfenced, &cta.tensor).hash(&mut hasher);
         cta.named.iter().for_each(|(id, n)| (id, n.threads, n.barrier.index()).hash(&mut hasher));
     }
     hasher.write_u8(0);
