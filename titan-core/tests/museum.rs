@@ -52,7 +52,7 @@ fn exhibits() -> Vec<Exhibit> {
 }
 
 fn place(exhibit: &Exhibit, loc: Loc) -> String {
-    let line = if loc == Loc::default() { exhibit.bug.at.line } else { loc.line };
+    let line = exhibit.bug.at.of(loc).line;
     let source =
         usize::try_from(line).ok().and_then(|n| exhibit.text.lines().nth(n.checked_sub(1)?)).unwrap_or_default();
     format!("{line:>4} | {}", source.trim())
