@@ -153,10 +153,8 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
     if cx.has_errors() {
         let published = Published { name: &func.name, is_pub, answer: quote!(broken) }.tokens();
         // Its callers get no second error that it does not exist.
-        let known = !cx.has(Code::Parameter)
-            && !cx.has(Code::Generics)
-            && !cx.has(Code::IndexType)
-            && shadow.fresh.is_empty();
+        let known =
+            !cx.has(Code::Parameter) && !cx.has(Code::Generics) && !cx.has(Code::IndexType) && shadow.fresh.is_empty();
         let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
         let stub = known.then(|| {
             quote! {
@@ -241,8 +239,7 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         Published { name: &parsed.ident, is_pub, answer: quote!(broken) }.tokens()
     } else {
         let bare = chain::strip_docs(item.clone());
-        let mut state =
-            State::new(Kind::Constant, krate.clone(), quote!(#krate), bare, &Names::by_text(), &companions);
+        let mut state = State::new(Kind::Constant, krate.clone(), quote!(#krate), bare, &Names::by_text(), &companions);
         state.ask().unwrap_or_else(|| chain::publish(&state))
     };
     let (errors, used) = (errors(cx), prelude());

@@ -32,7 +32,10 @@ pub(crate) fn check_method(cx: &Ctxt, func: &Function, name: &Ident, args: &[Gen
         [axis, extents @ ..] if method::takes_axis(&name.to_string()) => {
             if let Some(param) = parameter(func, axis) {
                 let title = format!("the axis `{}` is a parameter of the function", param.name);
-                let help = format!("axes are written as numbers: `.{name}::<0>(..)`; write a branch for each: `if {} == 0`", param.name);
+                let help = format!(
+                    "axes are written as numbers: `.{name}::<0>(..)`; write a branch for each: `if {} == 0`",
+                    param.name
+                );
                 report(cx, Diagnostic::new(Code::IndexType, axis.span, title).help(help));
             }
             extents
@@ -57,7 +60,10 @@ pub(crate) fn check(cx: &Ctxt, func: &Function, extents: &[GenericArg]) {
             && *elem != Elem::I32
         {
             let title = format!("the extents of tiles are `i32`, but `{name}` is an `{elem}`");
-            report(cx, Diagnostic::new(Code::IndexType, arg.span, title).help(format!("declare it as `const {name}: i32`")));
+            report(
+                cx,
+                Diagnostic::new(Code::IndexType, arg.span, title).help(format!("declare it as `const {name}: i32`")),
+            );
         }
     }
 }

@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn targets_with_the_same_reason_are_listed() {
-        let error = |target: &str, n: u32| (target.to_owned(), warning(&format!("code for {target} may use {n} bytes")));
+        let error =
+            |target: &str, n: u32| (target.to_owned(), warning(&format!("code for {target} may use {n} bytes")));
         let all = [error("sm_90a", 7), error("sm_80", 5), error("sm_100a", 7)];
         let told = of_targets(all.iter().map(|(target, e)| (target.as_str(), e.clone())));
         assert_eq!(told, [all[0].1.clone().note("the same on sm_80 and sm_100a")]);

@@ -102,10 +102,12 @@ fn of_artifact(artifact: &Artifact, notes: bool, missing: &[Diagnostic<Loc>]) ->
     }
     let is_told = |why: &str| missing.iter().any(|warning| warning.title.ends_with(why));
     let others = artifact.refused.iter().filter(|(target, why)| notes && targets::is_faster(target) && !is_told(why));
-    out.extend(by_text(others.map(|(target, why)| (target.as_str(), why.as_str()))).into_iter().map(|(why, targets)| {
-        let title = format!("there is no code of its own for {}: {why}", listed(&targets));
-        Diagnostic::new(Code::CodeNote, Loc::default(), title)
-    }));
+    out.extend(by_text(others.map(|(target, why)| (target.as_str(), why.as_str()))).into_iter().map(
+        |(why, targets)| {
+            let title = format!("there is no code of its own for {}: {why}", listed(&targets));
+            Diagnostic::new(Code::CodeNote, Loc::default(), title)
+        },
+    ));
     out
 }
 

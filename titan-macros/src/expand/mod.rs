@@ -214,8 +214,7 @@ impl Expansion<'_> {
                 let chosen = targets::chosen(self.item.config.targets.as_deref());
                 let config = &self.item.config;
                 let instance = (full.as_str(), body.instances);
-                let request =
-                    targets::request(&chosen, config.bulk, &config.warnings, instance, (name, &c.places));
+                let request = targets::request(&chosen, config.bulk, &config.warnings, instance, (name, &c.places));
                 quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),

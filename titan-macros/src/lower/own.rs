@@ -82,9 +82,17 @@ impl FnLower<'_, '_, '_> {
         if let Some(before) = state.used.before() {
             let title = match state.used {
                 Used::Yes(_) => format!("the output tile `{}` is stored or skipped a second time", state.name),
-                Used::No | Used::Partly { .. } => format!("the output tile `{}` may have been stored or skipped before", state.name),
+                Used::No | Used::Partly { .. } => {
+                    format!("the output tile `{}` may have been stored or skipped before", state.name)
+                }
             };
-            self.used_again(own.id, span, title, before, "a tile is stored once: compute its value first, and store that");
+            self.used_again(
+                own.id,
+                span,
+                title,
+                before,
+                "a tile is stored once: compute its value first, and store that",
+            );
         } else {
             state.used = Used::Yes(span);
         }
