@@ -134,6 +134,24 @@ fn chosen(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>, n: i32) {
     y.store_tile([6, 0], select(true, v, 0.0).reshape::<1, 8>());
 }
 
+/// The `bool` is computed from the elements between which it chooses.
+#[titan::kernel(grid(1))]
+fn chosen_by_a_sum(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let v = x.load_tile::<8>([0]);
+    y.store_tile([0], select(v.reduce_sum::<0>() > 3.0, v, -v));
+}
+
+#[test]
+fn one_bool_of_a_reduction_chooses_a_whole_tile() -> titan::Result<()> {
+    let dev = device();
+    for (from, sign) in [(-1.0, -1.0), (2.0, 1.0)] {
+        let xs = ramp(8, from, 0.25);
+        let want: Vec<f32> = xs.iter().map(|v| v * sign).collect();
+        assert_eq!(same!(chosen_by_a_sum(dev; &dev.tensor(&xs, [8])?; f32, [8])), want);
+    }
+    Ok(())
+}
+
 #[titan::device]
 fn one_of<S: Shape>(first: bool, v: Tile<f32, S>) -> Tile<f32, S> {
     select(first, v + 1.0, 5.0)
