@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 
 use super::elem::{Elem, Num};
+use super::fit::Fit;
 use super::float::Float;
 use super::shape::Shape;
 use super::tile::{Col, Operand, Row, Tile};
@@ -127,17 +128,46 @@ impl<T: Elem, S: Shape> Tile<T, S> {
     }
 }
 
-/// `a` where `mask` holds, `b` elsewhere. Each is a tile, a row, a column or a scalar.
+/// `a` where `mask` holds, `b` elsewhere. Each is a tile, a row, a column or a scalar. A mask that is one `bool` takes one of the two as a
+/// whole.
 #[must_use]
-pub fn select<T, S, A, B>(mask: Tile<bool, S>, a: A, b: B) -> Tile<T, S>
+pub fn select<M, A, B, O>(mask: M, a: A, b: B) -> O
 where
-    T: Elem,
-    S: Shape,
-    A: Beside<B, S, Elem = T>,
+    M: Choose<A, B, Of = O>,
 {
-    let (a, b) = a.spread_both(b);
-    let (mask, a, b) = (mask.values(), a.values(), b.values());
-    Tile::new((0..S::LEN).map(|i| if mask[i] { a[i] } else { b[i] }).collect())
+    mask.choose(a, b)
+}
+
+/// A mask, or one `bool`, which can choose between two values.
+#[diagnostic::on_unimplemented(
+    message = "the first argument of `select` is a mask or one `bool`, not `{Self}`",
+    label = "neither a mask nor one `bool`",
+    note = "a comparison is a mask of the same shape, as in `x > 0.0`; one of scalars is one `bool`, as in `n != 0`"
+)]
+pub trait Choose<A, B> {
+    /// The result.
+    type Of;
+
+    #[doc(hidden)]
+    fn choose(self, a: A, b: B) -> Self::Of;
+}
+
+impl<S: Shape, A: Beside<B, S>, B> Choose<A, B> for Tile<bool, S> {
+    type Of = Tile<A::Elem, S>;
+
+    fn choose(self, a: A, b: B) -> Self::Of {
+        let (a, b) = a.spread_both(b);
+        let (mask, a, b) = (self.values(), a.values(), b.values());
+        Tile::new((0..S::LEN).map(|i| if mask[i] { a[i] } else { b[i] }).collect())
+    }
+}
+
+impl<A: Fit<B>, B> Choose<A, B> for bool {
+    type Of = A::Of<A::Elem>;
+
+    fn choose(self, a: A, b: B) -> Self::Of {
+        if self { a.join(b, |a, _| a) } else { a.join(b, |_, b| b) }
+    }
 }
 
 /// Two values between which a mask of shape `S` can select, and the common element type.

@@ -63,7 +63,7 @@ pub use self::debug::{Holds, capture_prints, emit_print};
 #[cfg(feature = "cpu")]
 pub(crate) use self::elem::is_plain;
 pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
-pub use self::elementwise::{Beside, select};
+pub use self::elementwise::{Beside, Choose, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};
 pub use self::layout::Transpose;

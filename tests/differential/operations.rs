@@ -62,6 +62,24 @@ fn each(name: String, elems: &[Elem], shape: &[i32], kind: OpKind, want: impl Fn
     }
 }
 
+/// A select by one `bool`, which is computed from a tile of one element.
+fn select_by_one(elem: Elem, shape: &[i32]) -> Case {
+    Case {
+        name: format!("select {elem} by one bool"),
+        inputs: vec![(Elem::I32, vec![1]), (elem, shape.to_vec()), (elem, shape.to_vec())],
+        values: Values::Any,
+        build: Box::new(move |b, tiles| {
+            let (zero, number) = (b.i32(0), b.op1(OpKind::Reduce(ReduceOp::Max, 0), &tiles[..1])?);
+            let one = b.op1(OpKind::Cmp(Pred::Gt), &[number, zero])?;
+            b.op(OpKind::Select, &[one, tiles[1], tiles[2]])
+        }),
+        expect: Box::new(move |tiles| {
+            let chosen = if tiles[0].data[0].int() > 0 { &tiles[1] } else { &tiles[2] };
+            vec![chosen.data.iter().map(|x| Want::exact(*x)).collect()]
+        }),
+    }
+}
+
 fn elementwise(rng: &mut Rng) -> Vec<Case> {
     let mut all = Vec::new();
     for elem in arithmetic() {
@@ -83,6 +101,7 @@ fn elementwise(rng: &mut Rng) -> Vec<Case> {
         all.push(each(format!("select {elem}"), &[Elem::Bool, elem, elem], &shape(rng, 1), OpKind::Select, |x| {
             Want::exact(if x[0].int() != 0 { x[1] } else { x[2] })
         }));
+        all.push(select_by_one(elem, &shape(rng, 1)));
     }
     for elem in FLOATS {
         all.push(each(format!("mul_add {elem}"), &[elem; 3], &shape(rng, 1), OpKind::MulAdd, |x| {

@@ -82,6 +82,103 @@ fn literals_take_the_type_of_their_surroundings() -> titan::Result<()> {
     Ok(())
 }
 
+/// Scalars of 16 bits beside literals and `f32`: these are rounded first, as beside tiles.
+#[titan::kernel(instances(T in [f16, bf16]), grid(1))]
+fn half_scalars<T: Float>(#[shape(2)] x: &Tensor<T, 1>, y: &mut Tensor<T, 1>, s: f32) {
+    let (a, b) = (x.get([0]), x.get([1]));
+    y.set([0], a * 2.1 + s);
+    y.set([1], if a > 0.1 { 1.5 - a } else { s / b });
+    y.set([2], a.max(0.3).min(s));
+    y.store_tile([1], Tile::<T, 3>::ones().map(|v| v / 3.0 + a));
+}
+
+macro_rules! half_scalars {
+    ($($t:ident)*) => {$(
+        #[test]
+        fn $t() -> titan::Result<()> {
+            let dev = super::device();
+            let round = |v: f32| titan::lang::$t::from_f32(v).to_f32();
+            for (a, b, s) in [(0.1, 3.0, 1.3), (0.7, -2.0, 0.2), (-1.1, 0.3, 100.7)] {
+                let [a, b] = [round(a), round(b)];
+                let x = dev.tensor(&[a, b].map(titan::lang::$t::from_f32), [2])?;
+                let got = super::same!(half_scalars::<$t>(dev; &x; $t, [6]; s));
+                let chosen = if a > round(0.1) { round(1.5 - a) } else { round(round(s) / b) };
+                let of_tile = round(round(1.0 / 3.0) + a);
+                let want = [round(round(a * round(2.1)) + round(s)), chosen, a.max(round(0.3)).min(round(s))];
+                let want = [&want[..], &[of_tile; 3]].concat();
+                assert_eq!(got.iter().map(|v| v.to_f32()).collect::<Vec<_>>(), want, "{a}, {b}, {s}");
+            }
+            Ok(())
+        }
+    )*};
+}
+
+mod of_half_scalars {
+    use super::half_scalars;
+    use titan::prelude::*;
+    half_scalars! { f16 bf16 }
+}
+
+/// `select` by one `bool`, which takes one of two tiles, or of a tile and a scalar, or of two scalars.
+#[titan::kernel(grid(1))]
+fn chosen(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 2>, n: i32) {
+    let v = x.load_tile::<8>([0]);
+    let (less, step) = (n < 3, select(n == 2, 10, n));
+    y.store_tile([0, 0], select(less, v, -v).reshape::<1, 8>());
+    y.store_tile([1, 0], select(less, 7.0, v).reshape::<1, 8>());
+    y.store_tile([2, 0], (v * select(less, 0.5, 2.0) + step as f32).reshape::<1, 8>());
+    let mask = select(less, v > 2.0, v < 2.0);
+    y.store_tile([3, 0], select(mask, v, 0.0).reshape::<1, 8>());
+    y.store_tile([4, 0], one_of(less, v.reshape::<1, 8>()));
+    y.store_tile([5, 0], v.map(|e| select(e > 1.0, e, select(less, 1.0, -1.0))).reshape::<1, 8>());
+    y.store_tile([6, 0], select(true, v, 0.0).reshape::<1, 8>());
+}
+
+/// The `bool` is computed from the elements between which it chooses.
+#[titan::kernel(grid(1))]
+fn chosen_by_a_sum(#[shape(8)] x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let v = x.load_tile::<8>([0]);
+    y.store_tile([0], select(v.reduce_sum::<0>() > 3.0, v, -v));
+}
+
+#[test]
+fn one_bool_of_a_reduction_chooses_a_whole_tile() -> titan::Result<()> {
+    let dev = device();
+    for (from, sign) in [(-1.0, -1.0), (2.0, 1.0)] {
+        let xs = ramp(8, from, 0.25);
+        let want: Vec<f32> = xs.iter().map(|v| v * sign).collect();
+        assert_eq!(same!(chosen_by_a_sum(dev; &dev.tensor(&xs, [8])?; f32, [8])), want);
+    }
+    Ok(())
+}
+
+#[titan::device]
+fn one_of<S: Shape>(first: bool, v: Tile<f32, S>) -> Tile<f32, S> {
+    select(first, v + 1.0, 5.0)
+}
+
+#[test]
+fn one_bool_chooses_between_tiles_and_scalars() -> titan::Result<()> {
+    let dev = device();
+    let xs = ramp(8, -1.0, 0.75);
+    for n in 0..5 {
+        let got = same!(chosen(dev; &dev.tensor(&xs, [8])?; f32, [7, 8]; n));
+        let (less, step) = (n < 3, if n == 2 { 10.0 } else { n as f32 });
+        for (i, v) in xs.iter().copied().enumerate() {
+            let want = if less {
+                [v, 7.0, v * 0.5 + step, if v > 2.0 { v } else { 0.0 }, v + 1.0, v.max(1.0), v]
+            } else {
+                let last = if v > 1.0 { v } else { -1.0 };
+                [-v, v, v * 2.0 + step, if v < 2.0 { v } else { 0.0 }, 5.0, last, v]
+            };
+            for (row, w) in want.iter().enumerate() {
+                assert_eq!(got[row * 8 + i], *w, "row {row} of {v}, {n}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[titan::kernel(instances(T in [i8, u8, i16, u16, i32, u32, i64, u64]), grid(1))]
 fn integers<T: Int>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &Tensor<T, 1>, z: &mut Tensor<T, 2>) {
     let (a, b) = (x.load_tile::<8>([0]), y.load_tile::<8>([0]));

@@ -27,15 +27,64 @@ mod tools {
 
     #[titan::constant]
     pub(super) const SLOPE: f32 = 0.1 + 0.2;
+
+    #[titan::constant]
+    const LEAST: i32 = 3;
+
+    /// Of constants of this module and another one, which a kernel elsewhere need not see.
+    #[titan::constant]
+    pub(super) const WIDE: i32 = if BLOCK > LEAST { 2 * BLOCK - LEAST } else { super::NARROW };
+
+    #[titan::constant]
+    pub(super) const GENTLE: f32 = SLOPE / super::NARROW as f32;
 }
 
 use activations::leaky_relu;
-use tools::{BLOCK, SLOPE};
+use tools::{BLOCK, GENTLE, SLOPE, WIDE};
+
+#[titan::constant]
+const NARROW: i32 = 4;
 
 #[titan::kernel(instances(B in [BLOCK, 3]), grid(cdiv(N, B)))]
 fn relu_all<const B: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
     let at = [program_id(0)];
     y.store_tile(at, leaky_relu(x.load_tile::<B>(at), SLOPE));
+}
+
+#[titan::kernel(grid(cdiv(N, WIDE)))]
+fn relu_wide(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let at = [program_id(0)];
+    y.store_tile(at, leaky_relu(x.load_tile::<WIDE>(at), GENTLE));
+}
+
+#[test]
+fn constants_use_constants() -> titan::Result<()> {
+    assert_eq!((WIDE, GENTLE), (13, (0.1f32 + 0.2) / 4.0));
+    let dev = device();
+    let xs = ramp(30, -7.0, 0.5);
+    let want: Vec<f32> = xs.iter().map(|v| v.max(0.0) + v.min(0.0) * GENTLE).collect();
+    assert_eq!(same!(relu_wide(dev; &dev.tensor(&xs, [30])?; f32, [30])), want);
+    Ok(())
+}
+
+/// Functions with the names of the language's, which a path calls.
+mod own {
+    #[titan::device]
+    pub(super) fn cdiv(a: i32, b: i32) -> i32 {
+        a / b
+    }
+}
+
+#[titan::kernel(grid(1))]
+fn of_both(y: &mut Tensor<i32, 1>, n: i32) {
+    y.store_tile([0], Tile::<i32, 1>::full(own::cdiv(n, 8) * 100 + cdiv(n, 8)));
+}
+
+#[test]
+fn a_path_calls_the_functions_of_a_module() -> titan::Result<()> {
+    let dev = device();
+    assert_eq!(same!(of_both(dev; ; i32, [1]; 9)), [102]);
+    Ok(())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use titan_core::analysis::cover;
 use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
 use titan_core::plan::LowerError;
-use titan_core::text::{Located, TextPos, parse_located};
+use titan_core::text::{Located, Positions, TextPos, parse_located};
 use titan_core::verify::{Verified, WellFormed, barrier_program, verify, well_formed};
 
 /// Checks a file and prints the findings.
@@ -59,7 +59,7 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
     let names: Vec<String> = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
     let mut all = Vec::new();
     for (located, name) in kernels.into_iter().zip(&names) {
-        let at = located.at;
+        let at = &located.at;
         if located.kernel.laid_out.is_some() {
             let errors = barrier_program(&located.kernel).err().unwrap_or_default();
             all.extend(errors.into_iter().map(|e| in_text(name, at, e)));
@@ -101,7 +101,7 @@ pub(crate) fn unsupported(refusal: &LowerError) -> Diagnostic<Loc> {
 /// A well-formed kernel, and its position in the text.
 pub(crate) struct Fitting {
     pub(crate) kernel: WellFormed,
-    pub(crate) at: TextPos,
+    pub(crate) at: Positions,
 }
 
 /// The well-formed kernels of a text, including those that the verifier rejects, and the errors of the others.
@@ -111,7 +111,7 @@ pub(crate) fn fitting(located: Vec<Located>) -> (Vec<Fitting>, Vec<Finding>) {
         let name = kernel.sig.name.clone();
         match well_formed(kernel) {
             Ok(kernel) => kernels.push(Fitting { kernel, at }),
-            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, at, e))),
+            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e))),
         }
     }
     (kernels, findings)
@@ -122,12 +122,8 @@ pub(crate) fn unreadable(errors: Vec<Diagnostic<TextPos>>) -> Vec<Finding> {
     errors.into_iter().map(|e| Finding::of(None, e)).collect()
 }
 
-/// An error of a kernel that begins at a place of the text.
-pub(crate) fn in_text(name: &str, at: TextPos, error: Diagnostic<Loc>) -> Finding {
-    Finding::of(Some(name), error.map_site(|loc| place(loc, at)))
-}
-
-/// The place of an error; an error of the whole kernel is shown where the kernel begins.
-pub(crate) fn place(loc: Loc, kernel: TextPos) -> TextPos {
-    if loc.line == 0 { kernel } else { TextPos { line: loc.line, column: loc.column } }
+/// An error of a kernel with these positions in the text; an error of the whole kernel is shown where the kernel begins.
+pub(crate) fn in_text(name: &str, at: &Positions, error: Diagnostic<Loc>) -> Finding {
+    let source = at.source(error.site);
+    Finding::of(Some(name), error.map_site(|loc| at.of(loc))).of_source(source)
 }

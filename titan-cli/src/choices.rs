@@ -31,7 +31,7 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
                     explain(&kernel, Machine::from_name(target).map_err(io::Error::other)?, out)?;
                 }
             }
-            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, at, e))),
+            Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e))),
         }
     }
     if findings.is_empty() {

@@ -50,7 +50,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             },
             Err(errors) => errors,
         };
-        findings.extend(errors.into_iter().map(|e| in_text(&name, at, e)));
+        findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e)));
     }
     write!(out, "{}", printed.join("\n"))?;
     if findings.is_empty() {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use titan_core::diag::Diagnostic;
+use titan_core::ir::Loc;
 use titan_core::text::TextPos;
 
 /// The version of the JSON.
@@ -48,6 +49,15 @@ impl Finding {
             notes: error.notes,
             more: Map::new(),
         }
+    }
+
+    /// The finding with the location that its operation states, in the source from which the text was made.
+    pub(crate) fn of_source(mut self, stated: Option<Loc>) -> Finding {
+        if let Some(Loc { line, column }) = stated {
+            self.notes.push(format!("in the kernel's source: line {line} of the kernel, column {column}"));
+            self.more.insert("source".to_owned(), json!({ "line": line, "column": column }));
+        }
+        self
     }
 }
 

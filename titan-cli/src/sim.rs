@@ -6,7 +6,7 @@
 //! rejects are run too, with a remark.
 
 use crate::arguments::{Arguments, Settings, make, named};
-use crate::check::{Fitting, fitting, place, unreadable};
+use crate::check::{Fitting, fitting, unreadable};
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, at, none, picture, read};
 use clap::ArgMatches;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use titan_core::ir::Kernel;
-use titan_core::text::parse_located;
+use titan_core::text::{Positions, TextPos, parse_located};
 use titan_core::verify::{barrier_program, verify};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Explored, Limits, Options, Schedule, Statistics};
@@ -327,25 +327,27 @@ fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: 
     let first = sides.next();
     let again = again(found, request, &kernel.kernel.sig.name, seed);
     let mut more = Map::new();
-    more.insert("sides".to_owned(), found.sides.iter().map(side).collect());
+    more.insert("sides".to_owned(), found.sides.iter().map(|s| side(s, &kernel.at)).collect());
     more.insert("schedule".to_owned(), json!(found.schedule.to_string()));
     more.insert("again".to_owned(), json!(again));
     Finding {
         kernel: Some(kernel.kernel.sig.name.clone()),
         code: found.kind.code().to_owned(),
         title: found.message.clone(),
-        at: Some(first.map_or(kernel.at, |s| place(s.loc, kernel.at))),
-        related: sides.map(|s| (place(s.loc, kernel.at), s.to_string())).collect(),
+        at: Some(first.map_or(kernel.at.start, |s| kernel.at.of(s.loc))),
+        related: sides.map(|s| (kernel.at.of(s.loc), s.to_string())).collect(),
         help: Vec::new(),
         notes: first.map(ToString::to_string).into_iter().chain([format!("to reproduce: {again}")]).collect(),
         more,
     }
+    .of_source(first.and_then(|s| kernel.at.source(s.loc)))
 }
 
-fn side(side: &sim::Side) -> Value {
+fn side(side: &sim::Side, at: &Positions) -> Value {
+    let TextPos { line, column } = at.of(side.loc);
     json!({
         "what": side.what, "slot": side.stage, "time": side.time, "role": side.role, "operation": side.op,
-        "asynchronous": side.helper, "at": { "line": side.loc.line, "column": side.loc.column },
+        "asynchronous": side.helper, "at": { "line": line, "column": column },
     })
 }
 

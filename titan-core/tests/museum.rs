@@ -52,7 +52,7 @@ fn exhibits() -> Vec<Exhibit> {
 }
 
 fn place(exhibit: &Exhibit, loc: Loc) -> String {
-    let line = if loc == Loc::default() { exhibit.bug.at.line } else { loc.line };
+    let line = exhibit.bug.at.of(loc).line;
     let source =
         usize::try_from(line).ok().and_then(|n| exhibit.text.lines().nth(n.checked_sub(1)?)).unwrap_or_default();
     format!("{line:>4} | {}", source.trim())
@@ -70,7 +70,7 @@ fn errors(kernel: &Kernel) -> Vec<Diagnostic<Loc>> {
 
 /// The lines of a kernel without what the files say of errors, and without its name.
 fn lines(text: &str, located: &Located, end: usize) -> Vec<String> {
-    let first = usize::try_from(located.at.line).expect("a line") - 1;
+    let first = usize::try_from(located.at.start.line).expect("a line") - 1;
     let name = format!("@{}", located.kernel.sig.name);
     let own = text.lines().take(end).skip(first).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with(';'));
     own.map(|l| l.split(" ; error[").next().unwrap_or_default().replacen(&name, "@", 1)).collect()
@@ -102,7 +102,7 @@ fn difference(a: &[String], b: &[String]) -> Vec<String> {
 
 /// What is changed to repair a bug.
 fn repair(e: &Exhibit) -> Vec<String> {
-    let end = usize::try_from(e.repaired.at.line).expect("a line") - 1;
+    let end = usize::try_from(e.repaired.at.start.line).expect("a line") - 1;
     difference(&lines(&e.text, &e.bug, end), &lines(&e.text, &e.repaired, usize::MAX))
 }
 

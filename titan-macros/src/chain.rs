@@ -8,11 +8,12 @@
 //! # The state
 //!
 //! ```text
-//! kernel | device  { (crate path) (attribute) (item) (names) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
-//! answer:  device { item } (names) ("key" [ answer ])*   |   constant { item }   |   broken   |   missing
+//! kernel | device | constant  { (crate path) (attribute) (item) (names) }  [ (path) .. still to ask ]  [ "key" .. in order ]  [ answer ] ..
+//! answer:  device { item } (names) ("key" [ answer ])*   |   constant { item } ("key" [ answer ])*   |   broken   |   missing
 //! ```
 
-use crate::ctxt::Ctxt;
+use crate::consts::NotConst;
+use crate::ctxt::{Ctxt, compile_error};
 use crate::hygiene::{self, Names};
 use crate::items::{Constant, DeviceFn, Items};
 use crate::names::Companion;
@@ -20,6 +21,7 @@ use crate::parse;
 use crate::resolve;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
+use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::Elem;
 
 /// The kind of item that is expanded.
@@ -27,6 +29,7 @@ use titan_core::ir::Elem;
 pub(crate) enum Kind {
     Kernel,
     Device,
+    Constant,
 }
 
 impl Kind {
@@ -34,6 +37,7 @@ impl Kind {
         match self {
             Kind::Kernel => format_ident!("kernel"),
             Kind::Device => format_ident!("device"),
+            Kind::Constant => format_ident!("constant"),
         }
     }
 
@@ -42,6 +46,7 @@ impl Kind {
         match t {
             TokenTree::Ident(i) if i == "kernel" => Some(Kind::Kernel),
             TokenTree::Ident(i) if i == "device" => Some(Kind::Device),
+            TokenTree::Ident(i) if i == "constant" => Some(Kind::Constant),
             _ => None,
         }
     }
@@ -124,7 +129,7 @@ impl State {
     /// A type of the companion's name makes the `use` right if there is no such name at all. The call has a block of its own,
     /// because a block with an unresolved call in it might still get any name from it, and rustc would wait for that.
     ///
-    /// The expansion of a device function must be at the top level of the user's module, so this does not work for it: rustc reports
+    /// The expansion of a device function or a constant must be at the top level of the user's module, so this does not work for it: rustc reports
     /// that it cannot find the macro.
     fn call(&self, path: &TokenStream, state: &TokenStream) -> TokenStream {
         let krate = &self.krate;
@@ -208,14 +213,17 @@ fn device(item: TokenStream, names: Vec<u32>, rest: impl Iterator<Item = TokenTr
 }
 
 fn constant(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<Constant> {
-    let item: syn::ItemConst = syn::parse2(item).ok()?;
-    let elem = constant_elem(&item)?;
+    constant_of(&syn::parse2(item).ok()?, nested(rest)?)
+}
+
+/// A constant, and the items that it uses.
+fn constant_of(item: &syn::ItemConst, items: Items) -> Option<Constant> {
+    let elem = constant_elem(item)?;
     let cx = Ctxt::new();
     let mut expr = parse::constant_expr(&cx, &item.expr);
     resolve::resolve_constant(&cx, &mut expr);
     let broken = cx.has_errors();
     cx.finish();
-    let items = nested(rest)?;
     (!broken).then_some(Constant { elem, expr, items })
 }
 
@@ -255,6 +263,33 @@ impl Published<'_> {
     }
 }
 
+/// Makes the companion of a constant, and reports that its value cannot be determined, once where it is written and not where it is used.
+fn publish_constant(State { item, keys, answers, .. }: &State) -> TokenStream {
+    let Ok(written) = syn::parse2::<syn::ItemConst>(item.clone()) else { return TokenStream::new() };
+    let is_pub = matches!(written.vis, syn::Visibility::Public(_));
+    let (mut errors, mut answer) = (TokenStream::new(), quote!(broken));
+    // The error of a constant that it uses has been reported there.
+    if let Some(items) = items(keys, answers) {
+        let constant = constant_of(&written, items);
+        match constant.map(|c| (c.expr.span, c.value())) {
+            Some((span, Err(NotConst::Runtime))) => {
+                let title = format!("the value of `{}` cannot be determined", written.ident);
+                let help = "kernels can use literals, operators, `as`, `if`, `min`, `max`, `cdiv` and other constants that are marked \
+                    `#[titan::constant]`; write the value instead";
+                errors = compile_error(&Diagnostic::new(Code::ConstEval, span, title).help(help));
+            }
+            // rustc reports a value that has an error, or the use does.
+            Some((_, Ok(_) | Err(NotConst::Error(_)))) => {
+                let keys = keys.iter().map(|k| Literal::string(k));
+                answer = quote!(constant { #item } #(#keys [ #answers ])*);
+            }
+            None => {}
+        }
+    }
+    let published = Published { name: &written.ident, is_pub, answer }.tokens();
+    quote!(#errors #published)
+}
+
 fn unraw(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
@@ -264,10 +299,13 @@ pub(crate) fn place(span: Span) -> String {
     format!("{}:{}:{}", span.file(), start.line, start.column)
 }
 
-/// Makes the companion of a device function whose own companions have answered: it answers with the function, its names, and the items
-/// that it uses.
+/// Makes the companion of a device function or a constant whose own companions have answered: it answers with the item, the names of a
+/// function, and the items that it uses.
 pub(crate) fn publish(state: &State) -> TokenStream {
     let State { item, names, keys, answers, .. } = state;
+    if state.kind == Kind::Constant {
+        return publish_constant(state);
+    }
     let Ok(function) = parse::function(item) else { return TokenStream::new() };
     let is_pub = matches!(function.vis, syn::Visibility::Public(_));
     let (names, keys) = (hygiene::literals(names), keys.iter().map(|k| Literal::string(k)));

@@ -169,7 +169,11 @@ impl Ctxt {
         let mut errors = self.errors.borrow_mut().take().unwrap_or_default();
         self.generalize(&mut errors);
         self.name_instances(&mut errors);
-        let (ours, rustcs) = errors.into_iter().partition(is_ours);
+        let (mut ours, rustcs): (Vec<Diag>, Vec<Diag>) = errors.into_iter().partition(is_ours);
+        // A token that is dropped is often one that should have been used instead of another one.
+        if !ours.iter().all(is_of_a_move) {
+            ours.retain(|d| !is_of_a_move(d));
+        }
         Reports { ours, rustcs, inlined: self.inlined.take() }
     }
 }
@@ -178,6 +182,11 @@ impl Ctxt {
 fn is_same(a: &Diag, b: &Diag) -> bool {
     let place = |d: &Diag| (d.site.start().line, d.site.start().column);
     a.code == b.code && place(a) == place(b)
+}
+
+/// Whether an error is the use of a moved value for rustc, which reports it only if there is no other error.
+fn is_of_a_move(diag: &Diag) -> bool {
+    matches!(diag.code, Code::TokenReused | Code::TokenTwice | Code::EarlyRelease)
 }
 
 /// Whether TITAN reports an error in a kernel's own body.

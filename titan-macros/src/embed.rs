@@ -6,7 +6,7 @@
 use crate::ctxt::compile_error;
 use crate::lower::Places;
 use crate::warning::{self, Wanted};
-use crate::{cache, clock, targets};
+use crate::{cache, clock, targets, told};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -32,6 +32,9 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     };
     let chosen: Vec<&'static str> = asked.iter().filter_map(|t| targets::gpu(&t.to_string())).collect();
     let bulk = asked.iter().find(|t| t.to_string() == targets::TMA).map(TokenTree::span);
+    let mut words = asked.iter().filter_map(|t| if let TokenTree::Literal(l) = t { Some(l.to_string()) } else { None });
+    let instance = words.next().and_then(|l| literal_text(&l)).unwrap_or_default();
+    let instances = words.next().and_then(|n| n.parse().ok()).unwrap_or(1);
     let wanted = Wanted {
         silenced: asked.iter().filter_map(|t| warning::of_word(&t.to_string())).collect(),
         notes: asked.iter().any(|t| t.to_string() == warning::NOTES),
@@ -42,20 +45,26 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
     if let Some((warnings, artifact)) = bytes.strip_prefix(COMPILED).and_then(warning::decode) {
-        let warnings = warning::tokens(warnings, artifact, &wanted, (&places, name));
+        let mut warnings = warning::found(warnings, artifact, &wanted);
+        warnings = told::once(name, &instance, instances, warnings);
+        let warnings = warning::tokens(warnings, (&places, name));
         let artifact = Literal::byte_string(artifact);
         return if warnings.is_empty() { quote!(#artifact) } else { quote!({ #warnings #artifact }) };
     }
+    told::once(name, &instance, instances, Vec::new());
     // Errors are rare, and the cache does not store their places.
     let errors: Vec<Diagnostic<Span>> = match verified(&text) {
         Err(broken) => vec![broken.map_site(|loc| places.span(loc, name))],
         Ok(kernel) => {
-            let refused = targets::generated(&chosen).filter_map(|target| code(&kernel, target, &chosen).err());
+            let refused = told::of_targets(targets::generated(&chosen).filter_map(|target| {
+                let error = code(&kernel, target, &chosen).err()?;
+                Some((target, error))
+            }));
             let by_threads = bulk.and_then(|span| Some(targets::not_in_bulk(&kernel, &chosen)?.map_site(|_| span)));
-            refused.map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
+            refused.into_iter().map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
         }
     };
-    let errors: TokenStream = errors.iter().map(compile_error).collect();
+    let errors: TokenStream = errors.iter().filter(|e| told::is_first(name, &instance, e)).map(compile_error).collect();
     quote!({ #errors &[] })
 }
 

@@ -1,6 +1,6 @@
 //! The entry points, over `proc_macro2` so that tests can call them.
 
-use crate::ast::{ExprKind, Function, KernelItem, Stmt, TypeKind, TypeRef};
+use crate::ast::{Callee, Expr, ExprKind, Function, KernelItem, Stmt, TypeKind, TypeRef};
 use crate::chain::{self, Kind, Published, State};
 use crate::clock::{self, Part};
 use crate::compile as compiler;
@@ -153,7 +153,8 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
     if cx.has_errors() {
         let published = Published { name: &func.name, is_pub, answer: quote!(broken) }.tokens();
         // Its callers get no second error that it does not exist.
-        let known = !cx.has(Code::Parameter) && shadow.fresh.is_empty();
+        let known =
+            !cx.has(Code::Parameter) && !cx.has(Code::Generics) && !cx.has(Code::IndexType) && shadow.fresh.is_empty();
         let (name, generics) = (&func.name, func.generics.iter().map(|g| &g.tokens));
         let stub = known.then(|| {
             quote! {
@@ -202,7 +203,7 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         return refused;
     }
     let cx = Ctxt::new();
-    crate_of(&cx, attr);
+    let krate = crate_of(&cx, attr);
     if place::in_an_impl(&cx, "a constant of kernels", &item) {
         let errors = errors(cx);
         return quote!(#errors #item);
@@ -227,19 +228,20 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
     }
     let mut expr = parse::constant_expr(&cx, &parsed.expr);
     let companions = resolve::resolve_constant(&cx, &mut expr);
-    if let Some(c) = companions.first() {
-        let help = "write the value instead";
-        cx.error_help(
-            Code::ConstEval,
-            expr.span,
-            format!("the constant uses `{}`, which kernels cannot use", text_of(&c.key)),
-            help,
-        );
+    // rustc reports it.
+    let is_cyclic = companions.iter().any(|c| parsed.ident == text_of(&c.key));
+    if let Some((called, span)) = first_call(&expr) {
+        let title = format!("the constant calls `{called}`, but TITAN evaluates no functions");
+        cx.error_help(Code::ConstEval, span, title, "write the value, or arithmetic of other marked constants");
     }
     let is_pub = matches!(parsed.vis, syn::Visibility::Public(_));
-    let bare = chain::strip_docs(item.clone());
-    let answer = if cx.has_errors() { quote!(broken) } else { quote!(constant { #bare }) };
-    let published = Published { name: &parsed.ident, is_pub, answer }.tokens();
+    let published = if cx.has_errors() || is_cyclic {
+        Published { name: &parsed.ident, is_pub, answer: quote!(broken) }.tokens()
+    } else {
+        let bare = chain::strip_docs(item.clone());
+        let mut state = State::new(Kind::Constant, krate.clone(), quote!(#krate), bare, &Names::by_text(), &companions);
+        state.ask().unwrap_or_else(|| chain::publish(&state))
+    };
     let (errors, used) = (errors(cx), prelude());
     match parse::with_parentheses(parsed.expr.to_token_stream()) {
         Some(expr) => {
@@ -248,6 +250,16 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         }
         None => quote!(#item #errors #published #used),
     }
+}
+
+/// The first call of a function that is not the language's, in a constant: its path, and where it is.
+fn first_call(expr: &Expr) -> Option<(String, Span)> {
+    if let ExprKind::Call { path, callee: Callee::Device(_), .. } = &expr.kind {
+        return Some((path.text(), path.span()));
+    }
+    let mut found = None;
+    expr.children(&mut |e| found = found.take().or_else(|| first_call(e)));
+    found
 }
 
 /// The error of tokens that are nested deeper than the compiler's stack may reach.
@@ -280,7 +292,7 @@ fn resume(mut state: State) -> TokenStream {
     if let Some(next) = state.ask() {
         return next;
     }
-    if state.kind == Kind::Device {
+    if let Kind::Device | Kind::Constant = state.kind {
         return chain::publish(&state);
     }
     let cx = Ctxt::new();
@@ -326,7 +338,7 @@ fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
             return Diagnostic::new(Code::NotForKernels, span, title).help(help);
         }
         let diag = Diagnostic::new(Code::NotForKernels, span, title);
-        let marked = "mark it `#[titan::constant]`, and import it where the kernel is";
+        let marked = "mark it, and the constants that it uses, `#[titan::constant]`, and import it where the kernel is";
         // A single name may be meant as an extent.
         let diag = diag.help(format!("if it is a constant, {marked}"));
         let extent = || format!("if it is an extent, name it on a tensor: `#[shape({name})] x: &Tensor<f32, 1>`");

@@ -348,10 +348,12 @@ fn resume(tokens: TokenStream) -> Option<TokenStream> {
         return Some(asked.ask(&Item { kind, krate: &krate, attr: &attr, item: &item }));
     }
     let names = Names::known(asked.numbers);
-    Some(match kind {
-        Kind::Kernel => entry::kernel_of(names, attr, item),
-        Kind::Device => entry::device_of(names, &attr, item),
-    })
+    match kind {
+        Kind::Kernel => Some(entry::kernel_of(names, attr, item)),
+        Kind::Device => Some(entry::device_of(names, &attr, item)),
+        // It has no variables or labels.
+        Kind::Constant => None,
+    }
 }
 
 /// Numbers and identifiers in turn.

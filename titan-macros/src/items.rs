@@ -130,9 +130,19 @@ impl FnEnv<'_> {
 
     /// The shape that generic arguments name: extents, or one shape parameter, or one `D2<..>`.
     pub(crate) fn shape(&self, args: &[GenericArg], span: Span) -> Result<TileShape, Fault> {
+        self.shape_or(args, span, &extent_help)
+    }
+
+    /// As [`FnEnv::shape`], with the help for an extent of this name that is known only at launch.
+    pub(crate) fn shape_or(
+        &self,
+        args: &[GenericArg],
+        span: Span,
+        help: &dyn Fn(&str) -> String,
+    ) -> Result<TileShape, Fault> {
         if let [GenericArg { value: GenericArgValue::Type(t), .. }] = args {
             match &t.kind {
-                TypeKind::Dims(inner) => return self.shape(inner, span),
+                TypeKind::Dims(inner) => return self.shape_or(inner, span, help),
                 TypeKind::Elem(name, _) => {
                     if let Some(shape) = self.generics.shapes.get(&name.to_string()) {
                         return Ok(*shape);
@@ -148,7 +158,7 @@ impl FnEnv<'_> {
         };
         let mut dims = Vec::new();
         for arg in args {
-            let v = self.const_arg_or(arg, &extent_help(&arg_name(arg)))?;
+            let v = self.const_arg_or(arg, &help(&arg_name(arg)))?;
             dims.push(i32::try_from(v).map_err(|_| size(arg.span, format!("the extent {v} is out of range")))?);
         }
         let shape = TileShape::new(&dims);
@@ -171,6 +181,14 @@ pub(crate) fn extent_help(name: &str) -> String {
         "the extents of a tile are constants, such as a parameter `const BN: i32` with `instances(BN in [64, 1024])`; cover a longer \
         axis by `for i in 0..cdiv({name}, BN)` or by more programs: loads outside of the tensor read zeros"
     )
+}
+
+/// The help for an extent of a changed shape that is known only at launch. Often it is the variable of a loop that halves a tile.
+pub(crate) fn steps_help(_: &str) -> String {
+    "a tile has one shape in all iterations of a loop: write the steps one after the other, each with its extents as numbers or constant \
+     parameters, as in `let (a, b) = x.split::<32>(); let (c, d) = (a + b).split::<16>();`; `reduce_..` and `scan_..` combine all elements \
+     along an axis at once"
+        .to_owned()
 }
 
 /// The help for a shape name that may be meant as a constant.

@@ -39,6 +39,7 @@ mod embed;
 mod entry;
 mod env;
 mod expand;
+mod extents;
 mod general;
 mod hygiene;
 mod infer;
@@ -60,6 +61,7 @@ mod targets;
 mod tests;
 #[cfg(test)]
 mod timing;
+mod told;
 mod usage;
 mod warning;
 

@@ -128,6 +128,17 @@ pub(crate) fn names(recv: Receiver) -> impl Iterator<Item = &'static str> {
     unary.chain(usage::method_names()).filter(move |name| lookup(recv, name).is_some())
 }
 
+/// Whether the first generic argument of a method is an axis.
+pub(crate) fn takes_axis(name: &str) -> bool {
+    name.starts_with("reduce_")
+        || name.starts_with("scan_")
+        || matches!(
+            name,
+            "argmax" | "argmin" | "any" | "all" | "broadcast" | "slice" | "slice_mut" | "index" | "index_mut"
+        )
+}
+
+/// Whether scalars or tiles have a method of this name.
 /// Whether scalars or tiles have a method of this name.
 pub(crate) fn is_of_values(name: &str) -> bool {
     lookup(Receiver::Tile, name).is_some()

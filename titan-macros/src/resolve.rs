@@ -14,6 +14,7 @@ use crate::ast::{
 use crate::ast::{GenericArg, GenericArgValue, GenericParam, TypeKind, TypeRef};
 use crate::consts;
 use crate::ctxt::Ctxt;
+use crate::extents;
 use crate::hygiene::{Mark, Names};
 use crate::method;
 use crate::names::{Companion, builtin, is_constant_name, is_constant_of_others};
@@ -25,6 +26,7 @@ use titan_core::diag::Code;
 pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
     let mut body =
         std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
+    extents::check_signature(cx, func);
     let mut r = Resolver::new(cx, func, symbols);
     for i in 0..r.func.params.len() {
         let (name, mark) = (r.func.params[i].name.clone(), r.func.params[i].mark);
@@ -209,11 +211,15 @@ impl<'a> Resolver<'a> {
             }
             ExprKind::Call { path, callee, args, .. } => {
                 *callee = self.callee(path);
+                if let (Callee::Builtin(_), Some((_, generics))) = (&*callee, &path.generics) {
+                    extents::check(self.cx, self.func, generics);
+                }
                 self.generic_args(path.generics.as_mut().map(|(_, g)| &mut g[..]).unwrap_or_default());
                 self.exprs(args);
             }
-            ExprKind::Method { recv, generics, args, .. } => {
+            ExprKind::Method { recv, name, generics, args, .. } => {
                 self.expr(recv);
+                extents::check_method(self.cx, self.func, name, generics);
                 self.generic_args(generics);
                 self.exprs(args);
             }
@@ -334,6 +340,7 @@ impl<'a> Resolver<'a> {
                 }
             }
             TypeKind::Tile(elem, args, _) | TypeKind::Smem(elem, args, _) => {
+                extents::check(self.cx, self.func, args);
                 self.ty(elem);
                 self.generic_args(args);
             }

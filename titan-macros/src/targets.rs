@@ -6,7 +6,7 @@
 //! same, the reason is embedded; if the kernel was refused, the build warns ([`crate::warning`]).
 
 use crate::warning::{self, Wanted};
-use proc_macro2::{Ident, Punct, Spacing, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Punct, Spacing, Span, TokenStream};
 use quote::quote;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::driver::{self, Backend as _};
@@ -82,13 +82,14 @@ pub(crate) fn is_alone(target: &str, chosen: &[&str]) -> bool {
 }
 
 /// The input of the nested macro besides the text of the kernel: its targets, [`TMA`] if that is required, the words for its warnings,
-/// its name, and a token for the place of each operation, so that errors can be reported there.
+/// the name of the instance and the number of instances, the kernel's name, and a token for the place of each operation, so that errors can be
+/// reported there.
 pub(crate) fn request(
     targets: &[&str],
     bulk: Option<Span>,
     wanted: &Wanted,
-    name: &Ident,
-    places: &[Span],
+    (instance, instances): (&str, usize),
+    (name, places): (&Ident, &[Span]),
 ) -> TokenStream {
     let words = wanted.silenced.iter().filter_map(|code| warning::word(*code));
     let words = words.chain(wanted.notes.then_some(warning::NOTES));
@@ -99,7 +100,8 @@ pub(crate) fn request(
         token.set_span(*span);
         token
     });
-    quote!([#(#targets)*] #name #(#places)*)
+    let instances = Literal::usize_unsuffixed(instances);
+    quote!([#(#targets)* #instance #instances] #name #(#places)*)
 }
 
 /// T0904, without its place: why `require(tma)` does not hold for a kernel; `None` if it does.

@@ -59,20 +59,20 @@ pub(crate) fn no_code(target: &str, refusal: Diagnostic<Loc>) -> Diagnostic<Loc>
     Diagnostic { code: Code::NoCode, title, ..refusal }.help(help)
 }
 
-/// The items of the expansion that make rustc warn: of targets without code, which were found when the kernel was compiled, and of what
-/// its artifact says.
-pub(crate) fn tokens(
-    missing: Vec<Diagnostic<Loc>>,
-    artifact: &[u8],
-    wanted: &Wanted,
-    (places, name): (&Places, Span),
-) -> TokenStream {
+/// The warnings of an instance that are wanted: of targets without code, which were found when the kernel was compiled, and of what its
+/// artifact says.
+pub(crate) fn found(missing: Vec<Diagnostic<Loc>>, artifact: &[u8], wanted: &Wanted) -> Vec<Diagnostic<Loc>> {
     let mut all = missing;
     if let Ok(artifact) = Artifact::decode(artifact) {
         let told = of_artifact(&artifact, wanted.notes, &all);
         all.extend(told);
     }
     all.retain(|warning| !wanted.silenced.contains(&warning.code));
+    all
+}
+
+/// The items of the expansion that make rustc warn.
+pub(crate) fn tokens(all: Vec<Diagnostic<Loc>>, (places, name): (&Places, Span)) -> TokenStream {
     let mut out = TokenStream::new();
     for warning in all {
         let text = warning.text();
@@ -84,26 +84,52 @@ pub(crate) fn tokens(
     out
 }
 
-/// The warnings of simpler schedules, and the notes if they are wanted, without the targets that are told to have no code.
+/// The warnings of simpler schedules, and the notes if they are wanted, without the targets that are told to have no code. What is the same on
+/// several targets is told once.
 fn of_artifact(artifact: &Artifact, notes: bool, missing: &[Diagnostic<Loc>]) -> Vec<Diagnostic<Loc>> {
     let mut out = Vec::new();
-    let said = artifact.variants.iter().flat_map(|v| v.notes.iter().map(|note| (v.target.as_str(), note)));
-    for (target, note) in said {
+    let said = artifact.variants.iter().flat_map(|v| v.notes.iter().map(|note| (v.target.as_str(), note.as_str())));
+    for (note, targets) in by_text(said) {
+        let targets = listed(&targets);
         if note.starts_with(driver::FALLBACK) {
-            let warning = Diagnostic::new(Code::SimplerSchedule, Loc::default(), format!("on {target}, {note}"));
+            let warning = Diagnostic::new(Code::SimplerSchedule, Loc::default(), format!("on {targets}, {note}"));
             let help = "the code is right; report the kernel, and silence this until then: \
                 `#[titan::kernel(allow(simpler_schedule))]`";
             out.push(warning.help(help));
         } else if notes {
-            out.push(Diagnostic::new(Code::CodeNote, Loc::default(), format!("on {target}: {note}")));
+            out.push(Diagnostic::new(Code::CodeNote, Loc::default(), format!("on {targets}: {note}")));
         }
     }
     let is_told = |why: &str| missing.iter().any(|warning| warning.title.ends_with(why));
     let others = artifact.refused.iter().filter(|(target, why)| notes && targets::is_faster(target) && !is_told(why));
-    out.extend(others.map(|(target, why)| {
-        Diagnostic::new(Code::CodeNote, Loc::default(), format!("there is no code of its own for {target}: {why}"))
-    }));
+    out.extend(by_text(others.map(|(target, why)| (target.as_str(), why.as_str()))).into_iter().map(
+        |(why, targets)| {
+            let title = format!("there is no code of its own for {}: {why}", listed(&targets));
+            Diagnostic::new(Code::CodeNote, Loc::default(), title)
+        },
+    ));
     out
+}
+
+/// Texts with the targets about which each is said, in the order in which they are said first.
+fn by_text<'a>(said: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (target, text) in said {
+        match all.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, targets)) if targets.contains(&target) => {}
+            Some((_, targets)) => targets.push(target),
+            None => all.push((text, vec![target])),
+        }
+    }
+    all
+}
+
+/// `sm_80`, `sm_90a and sm_80`, `sm_100a, sm_90a and sm_80`
+pub(crate) fn listed(targets: &[&str]) -> String {
+    match targets {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => targets.concat(),
+    }
 }
 
 /// Whether this process has not warned of this at this place. Instances of a kernel are compiled one by one, and most are told the same.

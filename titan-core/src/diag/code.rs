@@ -114,7 +114,7 @@ codes! {
     NeverStored "T0401" Titan "an output that is never stored";
     Overlap "T0402" Titan "an output whose parts are not provably disjoint between programs";
     TokenDropped "T0403" Titan "an output tile that is neither stored nor skipped";
-    TokenReused "T0404" Rustc "an output tile that is stored twice";
+    TokenReused "T0404" TitanInKernels "an output tile that is stored twice";
     StoreToInput "T0405" Rustc "a store to an input";
     SharedRead "T0406" Titan "a tensor that is scattered to or updated atomically and also read or stored";
     PackedOutput "T0407" Titan "a 4-bit output whose parts share bytes";
@@ -129,8 +129,8 @@ codes! {
     RolesAttr "T0601" Titan "roles that are malformed or do not match the arms of `match role()`";
     RingMade "T0602" Titan "a ring that is malformed or declared in the wrong place";
     TokenLost "T0603" Titan "a token of a pipeline that is dropped";
-    TokenTwice "T0604" Rustc "a token of a pipeline that is used twice";
-    EarlyRelease "T0605" Rustc "a stage that is released while something still reads it";
+    TokenTwice "T0604" TitanInKernels "a token of a pipeline that is used twice";
+    EarlyRelease "T0605" TitanInKernels "a stage that is released while something still reads it";
     ReadersApart "T0606" Titan "a stage that is split into parts and not joined again";
     PoisonRead "T0607" Titan "a stage that is read though it may be poison";
     WrongSide "T0608" Titan "a ring that is filled or read by the wrong roles";

@@ -14,6 +14,7 @@ use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::pipeline::operands::computed_from;
 use crate::plan::{self, Plan, Target};
 use crate::verify::Verified;
+use std::fmt;
 
 /// The reasons why a kernel has neither bulk copies nor MMAs of warpgroups; at least one.
 pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
@@ -21,14 +22,14 @@ pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
     let mut notes = Notes::default();
     if !plan::has_wide_accesses(kernel) {
         notes.add("it accesses single elements only: no tile of a tensor is loaded or stored".to_owned());
-        return notes.all;
+        return notes.told();
     }
     mmas(kernel, &plan, &mut notes);
     loops(kernel, (&plan, Arguments::Aligned), &mut notes);
     if notes.all.is_empty() {
         notes.add("no tile is copied in bulk, and no MMA is one of warpgroups".to_owned());
     }
-    notes.all
+    notes.told()
 }
 
 /// The reasons why threads copy tiles of the kernel's rings, in code for a machine with bulk copies; none if all are copied in bulk.
@@ -39,7 +40,7 @@ pub(super) fn copied_by_threads(kernel: &Verified, made: &Made) -> Vec<String> {
         loops(kernel, (&plan, made.schedule.arguments), &mut notes);
         // Without a role that copies, only threads do: what else a bulk copy would ask for does not matter.
         if !notes.all.is_empty() {
-            return notes.all;
+            return notes.told();
         }
     }
     if let Roles::Split { .. } = made.schedule.roles {
@@ -49,31 +50,52 @@ pub(super) fn copied_by_threads(kernel: &Verified, made: &Made) -> Vec<String> {
         let kept = Schedule { roles: Roles::Kept, warps: None, ..made.schedule.clone() };
         if let Some(Err(error)) = with_rings(kernel, &kept).map(|rings| rule::fitted(rings, &made.plan.target, &kept)) {
             notes.add(format!("the same warps execute both roles: {}", error.message));
-            return notes.all;
+            return notes.told();
         }
     }
     stages(&made.rings, &made.plan, &mut notes);
     if notes.all.is_empty() && made.lowered.func.maps.is_empty() {
         notes.add("no tile is copied in bulk".to_owned());
     }
-    notes.all
+    notes.told()
 }
 
-/// A list of sentences without duplicates.
+/// A list of sentences without duplicates. A reason for several tiles is told once, with all of them.
 #[derive(Default)]
 struct Notes {
-    all: Vec<String>,
+    all: Vec<Note>,
+}
+
+struct Note {
+    /// The tiles that are not copied in bulk, for this reason; none: the text is the whole sentence.
+    tiles: Vec<String>,
+    text: String,
 }
 
 impl Notes {
-    fn add(&mut self, note: String) {
-        if !self.all.contains(&note) {
-            self.all.push(note);
+    fn add(&mut self, text: String) {
+        if !self.all.iter().any(|note| note.tiles.is_empty() && note.text == text) {
+            self.all.push(Note { tiles: Vec::new(), text });
         }
     }
 
-    fn tile(&mut self, tile: &str, why: &NoBox) {
-        self.add(format!("{tile} is not copied in bulk: {why}"));
+    fn tile(&mut self, tile: String, why: &dyn fmt::Display) {
+        let text = why.to_string();
+        match self.all.iter_mut().find(|note| !note.tiles.is_empty() && note.text == text) {
+            Some(known) if known.tiles.contains(&tile) => {}
+            Some(known) => known.tiles.push(tile),
+            None => self.all.push(Note { tiles: vec![tile], text }),
+        }
+    }
+
+    /// The sentences.
+    fn told(self) -> Vec<String> {
+        let sentence = |Note { tiles, text }| match &tiles[..] {
+            [] => text,
+            [tile] => format!("{tile} is not copied in bulk: {text}"),
+            [first @ .., last] => format!("{} and {last} are not copied in bulk: {text}", first.join(", ")),
+        };
+        self.all.into_iter().map(sentence).collect()
     }
 }
 
@@ -143,7 +165,7 @@ fn operands(kernel: &Verified, made: &Made, notes: &mut Notes) {
             let encoding = plan.smem_resident.get(tile.index()).and_then(Option::as_ref);
             let copied = rings.iter().any(|ahead| ahead.loads.contains(&at));
             if let Some(why) = encoding.filter(|_| !copied).and_then(|e| box_of(kernel, op, e, &all).err()) {
-                notes.tile(&loaded_name(kernel, *tile), &why);
+                notes.tile(loaded_name(kernel, *tile), &why);
             }
         }
     }
@@ -158,18 +180,16 @@ fn loaded(kernel: &Kernel, plan: &Plan, looped: OpId, notes: &mut Notes) {
         let Some(tile) = op.results.first().filter(|tile| !computed.contains(tile)) else { return };
         let name = loaded_name(kernel, *tile);
         if let OpKind::GatherRows { .. } = op.kind {
-            notes.tile(&name, &NoBox::Gathered);
+            notes.tile(name.clone(), &NoBox::Gathered);
         }
         let OpKind::Load(..) = op.kind else { return };
         match plan.smem_resident.get(tile.index()).and_then(Option::as_ref) {
             Some(encoding) => {
                 if let Err(why) = box_of(kernel, op, encoding, &all) {
-                    notes.tile(&name, &why);
+                    notes.tile(name, &why);
                 }
             }
-            None => notes.add(format!(
-                "{name} is not copied in bulk: it is read in registers, not only by MMAs in shared memory"
-            )),
+            None => notes.tile(name, &"it is read in registers, not only by MMAs in shared memory"),
         }
     });
 }
@@ -190,7 +210,7 @@ fn stages(kernel: &Kernel, plan: &Plan, notes: &mut Notes) {
                 None => None,
             };
             if let Some(why) = why {
-                notes.tile(&source_name(kernel, named, pipe, *source), &why);
+                notes.tile(source_name(kernel, named, pipe, *source), &why);
             }
         }
     });

@@ -32,7 +32,7 @@ mod place;
 mod print;
 mod suggest;
 
-pub use parse::{Located, MAX_DEPTH, parse, parse_located, parse_one};
+pub use parse::{Located, MAX_DEPTH, Positions, parse, parse_located, parse_one};
 pub use print::print;
 pub use suggest::closest;
 

@@ -87,7 +87,17 @@ impl Lower<'_> {
 
     /// Adds an operation on results of reductions to the group of the reductions.
     fn join_rows(&mut self, frame: &mut Frame, new: &OpenOp, f: &ElementFn, operands: &[Value]) -> Result<bool> {
-        let Some(group) = operands.iter().find_map(|v| self.row_group(frame, *v)) else { return Ok(false) };
+        let Some((row, group)) = operands.iter().find_map(|v| Some((*v, self.row_group(frame, *v)?))) else {
+            return Ok(false);
+        };
+        // A `select` between tiles by one `bool` that is such a result has more elements than that.
+        let is_single = |value: Value| {
+            let ty = self.kernel.ty(value);
+            matches!(ty, Ty::Scalar(_)) || self.is_one(ty)
+        };
+        if is_single(row) && new.result.is_some_and(|result| !is_single(result)) {
+            return Ok(false);
+        }
         let shape = frame.open[group].shape;
         let mut args = Vec::new();
         for operand in operands {

@@ -20,6 +20,8 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
         };
     };
     let item = &mut parsed;
+    let mut ranks = Vec::new();
+    names_at(reports, Code::Parameter, item.sig.inputs.to_token_stream(), &mut ranks);
     for input in &mut item.sig.inputs {
         if let syn::FnArg::Typed(t) = input {
             t.attrs.clear();
@@ -41,6 +43,12 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
             && c.ty.to_token_stream().to_string() != "usize"
         {
             c.ty = syn::parse_quote!(i32);
+        }
+        // One that was used as a rank has the type of ranks, so that the other types that name it are accepted.
+        if let syn::GenericParam::Const(c) = param
+            && ranks.contains(&c.ident.to_string())
+        {
+            c.ty = syn::parse_quote!(::core::primitive::usize);
         }
     }
     let sig = &mut item.sig;
@@ -137,4 +145,15 @@ fn reported(reports: &[Diag], code: Code, tokens: TokenStream) -> bool {
         let here = reports.iter().any(|d| d.code == code && place(d.site) == place(t.span()));
         here || matches!(t, TokenTree::Group(g) if reported(reports, code, g.stream()))
     })
+}
+
+/// The names at which there is an error of this code.
+fn names_at(reports: &[Diag], code: Code, tokens: TokenStream, names: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) if reported(reports, code, name.to_token_stream()) => names.push(name.to_string()),
+            TokenTree::Group(group) => names_at(reports, code, group.stream(), names),
+            TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+        }
+    }
 }

@@ -213,7 +213,8 @@ impl Expansion<'_> {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
                 let chosen = targets::chosen(self.item.config.targets.as_deref());
                 let config = &self.item.config;
-                let request = targets::request(&chosen, config.bulk, &config.warnings, name, &c.places);
+                let instance = (full.as_str(), body.instances);
+                let request = targets::request(&chosen, config.bulk, &config.warnings, instance, (name, &c.places));
                 quote!(#krate::__private::compile!(#text #request))
             }
             None => quote!(&[]),
@@ -247,6 +248,8 @@ struct Body<'a> {
     /// The parameters of the host's functions, and their names.
     host: TokenStream,
     args: TokenStream,
+    /// The number of instances that are compiled.
+    instances: usize,
 }
 
 impl<'a> Body<'a> {
@@ -272,6 +275,7 @@ impl<'a> Body<'a> {
             block,
             host: quote!(#(#host),*),
             args: quote!(#(#names),*),
+            instances: compiled.iter().filter(|c| c.kernel.is_some()).count(),
             shadow,
         }
     }

@@ -122,6 +122,7 @@ impl Infer<'_> {
                 "`.broadcast::<1, {}>()` in place of `.col()` makes a whole mask",
                 shape.map_or("N".to_owned(), |s| s[1].to_string())
             ),
+            ITy::Scalar(_) => "compare it: `n != 0`".to_owned(),
             _ => "to choose for the whole program, write `if condition { a } else { b }`".to_owned(),
         }
     }

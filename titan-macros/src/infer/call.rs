@@ -216,11 +216,39 @@ impl Infer<'_> {
                 }
                 ITy::Tile(elem, shape)
             }
+            ITy::Scalar(one) if self.elem_of(*one) == Some(Elem::Bool) => self.select_one(&tys[1..], &args[1..]),
             ITy::Unknown | ITy::Never => ITy::Unknown,
             other => {
-                let title = format!("the first argument of `select` is a mask, not {}", self.describe(other));
+                let title =
+                    format!("the first argument of `select` is a mask or one `bool`, not {}", self.describe(other));
                 let help = self.mask_help(other, &tys[1..]);
                 self.cx.error_help(Code::Condition, args[0].span, title, help);
+                ITy::Unknown
+            }
+        }
+    }
+
+    /// `select` by one `bool`, which takes one of two tiles or scalars as a whole.
+    fn select_one(&mut self, tys: &[ITy], args: &[Expr]) -> ITy {
+        let tile = tys.iter().find_map(|t| if let ITy::Tile(e, s) = t { Some((*e, *s)) } else { None });
+        match (tile, tys) {
+            (Some((elem, shape)), _) => {
+                for (t, a) in tys.iter().zip(args) {
+                    self.beside_tile(elem, shape, t, a.span);
+                }
+                ITy::Tile(elem, shape)
+            }
+            (None, [ITy::Scalar(a), ITy::Scalar(b)]) => {
+                let (want, got, at) = if self.is_literal(*a) { (*b, *a, 0) } else { (*a, *b, 1) };
+                self.elem_or_report(want, got, args[at].span);
+                ITy::Scalar(*a)
+            }
+            (None, tys) if tys.iter().any(|t| matches!(t, ITy::Unknown | ITy::Never)) => ITy::Unknown,
+            (None, tys) => {
+                let kinds: Vec<String> = tys.iter().map(|t| self.describe(t)).collect();
+                let title = format!("`select` by one `bool` cannot choose between {}", kinds.join(" and "));
+                let help = "it chooses between tiles or scalars: choose before `.row()` and `.col()`, or write `if condition { a } else { b }`";
+                self.cx.error_help(Code::Arguments, args[0].span, title, help);
                 ITy::Unknown
             }
         }

@@ -53,7 +53,7 @@ impl Infer<'_> {
             }
             ExprKind::Binary(op, a, b) => {
                 let (ta, tb) = (self.value(a, ""), self.value(b, ""));
-                self.binary(*op, &ta, &tb, e.span)
+                self.binary(*op, (&ta, a.span), (&tb, b.span), e.span)
             }
             ExprKind::Lazy(op, a, b) => {
                 for side in [a, b] {
@@ -75,7 +75,7 @@ impl Infer<'_> {
             }
             ExprKind::AssignOp(op, place, value) => {
                 let (a, b) = (self.expr(place), self.value(value, ""));
-                let result = self.binary(*op, &a, &b, e.span);
+                let result = self.binary(*op, (&a, place.span), (&b, value.span), e.span);
                 self.unify(&a, &result, e.span);
                 ITy::Unit
             }

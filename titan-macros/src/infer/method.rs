@@ -2,6 +2,7 @@
 
 use super::{ITy, Infer, S, TensorTy, pipe};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue, Res};
+use crate::items;
 use crate::method::{Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
@@ -145,7 +146,9 @@ impl Infer<'_> {
             self.cannot_infer(call.span(), "the shape", &help);
             return None;
         }
-        let shape = self.env.shape(call.generics, call.span());
+        let changes = ["split", "interleave", "reshape"].iter().any(|name| *call.name == name);
+        let help: &dyn Fn(&str) -> String = if changes { &items::steps_help } else { &items::extent_help };
+        let shape = self.env.shape_or(call.generics, call.span(), help);
         self.fault(shape)
     }
 
@@ -194,7 +197,10 @@ impl Infer<'_> {
         let ty = self.expr(arg);
         match recv {
             ITy::Tile(e, s) => self.beside_tile(*e, *s, &ty, arg.span),
-            scalar => drop(self.unify(scalar, &ty, arg.span)),
+            scalar => match (scalar, &ty) {
+                (ITy::Scalar(x), ITy::Scalar(y)) if self.rounds(*x, *y) => self.settle_beside(*x, *y, arg.span, false),
+                _ => drop(self.unify(scalar, &ty, arg.span)),
+            },
         }
     }
 

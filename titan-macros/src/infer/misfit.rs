@@ -20,8 +20,25 @@ impl Infer<'_> {
         fits
     }
 
-    /// Whether a scalar operand fits a tile, a row or a column, as far as the types are known; reports a mismatch.
-    pub(super) fn beside(&mut self, op: BinaryOp, (tile, scalar): (E, E), span: Span) -> bool {
+    /// Whether the element type of an operand is that of a literal, which nothing else has determined yet.
+    pub(super) fn is_literal(&self, e: E) -> bool {
+        matches!(self.elem_slot(e), ElemSlot::Int | ElemSlot::Float)
+    }
+
+    /// Whether a scalar is an `f32` or a float literal, and is rounded beside an `f16` or `bf16`.
+    pub(super) fn rounds(&self, half: E, scalar: E) -> bool {
+        matches!(self.elem_slot(half), ElemSlot::Known(Elem::F16 | Elem::Bf16))
+            && matches!(self.elem_slot(scalar), ElemSlot::Float | ElemSlot::Known(Elem::F32))
+    }
+
+    /// Whether a mask and a number are the operands of `&`, `|` or `^` because these bind more tightly than comparisons.
+    pub(super) fn is_precedence(&self, op: BinaryOp, a: E, b: E) -> bool {
+        precedence(op, self.elem_slot(a), self.elem_slot(b)).is_some()
+    }
+
+    /// Whether a scalar operand fits a tile, a row or a column, as far as the types are known; reports a mismatch. The places are those of the
+    /// operator and of the scalar.
+    pub(super) fn beside(&mut self, op: BinaryOp, (tile, scalar): (E, E), (span, at): (Span, Span)) -> bool {
         if let Some(help) = precedence(op, self.elem_slot(tile), self.elem_slot(scalar)) {
             let title = format!(
                 "`{}`: `{}` and `{}` do not fit together",
@@ -33,7 +50,7 @@ impl Infer<'_> {
             return false;
         }
         let before = self.cx.reports();
-        self.settle_beside(tile, scalar, span, false);
+        self.settle_beside(tile, scalar, at, false);
         self.cx.reports() == before
     }
 

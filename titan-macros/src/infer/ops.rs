@@ -30,9 +30,9 @@ impl Spread {
 }
 
 impl Infer<'_> {
-    /// The type of `a op b`.
-    pub(super) fn binary(&mut self, op: BinaryOp, a: &ITy, b: &ITy, span: Span) -> ITy {
-        if self.lacks_operator(op, a, b, span) {
+    /// The type of `a op b`, of two operands with their places.
+    pub(super) fn binary(&mut self, op: BinaryOp, a: (&ITy, Span), b: (&ITy, Span), span: Span) -> ITy {
+        if self.lacks_operator(op, a.0, b.0, span) {
             return ITy::Unknown;
         }
         let Some((elem, spread)) = self.together(op, a, b, span) else { return ITy::Unknown };
@@ -46,16 +46,40 @@ impl Infer<'_> {
     }
 
     /// The common element and shape of two operands.
-    fn together(&mut self, op: BinaryOp, a: &ITy, b: &ITy, span: Span) -> Option<(E, Spread)> {
+    fn together(
+        &mut self,
+        op: BinaryOp,
+        (a, at_a): (&ITy, Span),
+        (b, at_b): (&ITy, Span),
+        span: Span,
+    ) -> Option<(E, Spread)> {
+        // A literal of the wrong kind is a mistake of the literal, not of the operator.
+        let at = |s: &Self, e: E, operand: Span| if s.is_literal(e) { operand } else { span };
         match (a, b) {
+            // As beside a tile, an `f32` is rounded first.
+            (ITy::Scalar(x), ITy::Scalar(y)) if self.rounds(*x, *y) => {
+                self.settle_beside(*x, *y, at_b, false);
+                Some((*x, Spread::Scalar))
+            }
+            (ITy::Scalar(x), ITy::Scalar(y)) if self.rounds(*y, *x) => {
+                self.settle_beside(*y, *x, at_a, false);
+                Some((*y, Spread::Scalar))
+            }
             (ITy::Scalar(x), ITy::Scalar(y)) => {
+                let span = match (self.is_literal(*x), self.is_literal(*y)) {
+                    (true, false) if !self.is_precedence(op, *x, *y) => at_a,
+                    (false, true) if !self.is_precedence(op, *x, *y) => at_b,
+                    (true | false, true | false) => span,
+                };
                 self.same_elem(op, (*x, a), (*y, b), span).then_some((*x, Spread::Scalar))
             }
             (ITy::Tile(x, _) | ITy::Row(x, _) | ITy::Col(x, _), ITy::Scalar(y)) => {
-                self.beside(op, (*x, *y), span).then_some((*x, Spread::of(a)))
+                let at = at(self, *y, at_b);
+                self.beside(op, (*x, *y), (span, at)).then_some((*x, Spread::of(a)))
             }
             (ITy::Scalar(y), ITy::Tile(x, _) | ITy::Row(x, _) | ITy::Col(x, _)) => {
-                self.beside(op, (*x, *y), span).then_some((*x, Spread::of(b)))
+                let at = at(self, *y, at_a);
+                self.beside(op, (*x, *y), (span, at)).then_some((*x, Spread::of(b)))
             }
             (ITy::Tile(x, s), ITy::Tile(y, r))
             | (ITy::Row(x, s), ITy::Row(y, r))

@@ -70,6 +70,11 @@ impl FnLower<'_, '_, '_> {
                 let (_, shape) = self.tile_ty(e.id, span)?;
                 Ok(Val::Value(self.op(span, OpKind::Iota(shape[0]), &[])?))
             }
+            Builtin::Select if !matches!(self.infer.ty(e.id), ITy::Tile(..)) => {
+                let mask = self.expr(&args[0])?;
+                let (mask, a, b) = (self.value(mask, span)?, self.expr(&args[1])?, self.expr(&args[2])?);
+                self.pick(mask, &a, &b, span)
+            }
             Builtin::Select => {
                 let (elem, shape) = self.tile_ty(e.id, span)?;
                 let mask = self.expr(&args[0])?;

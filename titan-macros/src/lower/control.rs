@@ -121,7 +121,7 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// `a` where the mask holds, `b` elsewhere.
-    fn pick(&mut self, mask: Value, a: &Val, b: &Val, span: Span) -> Lowered<Val> {
+    pub(super) fn pick(&mut self, mask: Value, a: &Val, b: &Val, span: Span) -> Lowered<Val> {
         match (a, b) {
             (Val::Unit, _) | (_, Val::Unit) => Ok(Val::Unit),
             (Val::Value(a), Val::Value(b)) if a == b => Ok(Val::Value(*a)),

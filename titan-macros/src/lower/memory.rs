@@ -143,6 +143,9 @@ impl FnLower<'_, '_, '_> {
     }
 
     pub(super) fn own_method(&mut self, method: Method, own: &OwnVal, args: &[Expr], span: Span) -> Lowered<Val> {
+        if let Method::OwnIndex | Method::OwnGroup | Method::OwnLoad = method {
+            self.read_own(own, span);
+        }
         match method {
             Method::OwnIndex => Ok(Val::Array(own.index.iter().copied().map(Val::Value).collect())),
             Method::OwnGroup => own.group.map(Val::Value).ok_or(Stop),
@@ -153,6 +156,8 @@ impl FnLower<'_, '_, '_> {
                 Ok(Val::Value(self.op(span, OpKind::Load(Unit::Tile, own.shape), &operands)?))
             }
             Method::OwnStore => {
+                // The receiver is moved before the arguments are evaluated.
+                self.consume(own, span);
                 let val = self.expr(&args[0])?;
                 let v = self.value(val, args[0].span)?;
                 if self.ty(v).tile_shape().is_some() { self.store_own(own, v, span) } else { Err(Stop) }

@@ -106,6 +106,10 @@ impl FnLower<'_, '_, '_> {
         let val = self.expr(arg)?;
         match self.ty(recv) {
             Ty::Tile(e, s) => self.beside(val, e, s, arg.span),
+            Ty::Scalar(half @ (Elem::F16 | Elem::Bf16)) => {
+                let v = self.value(val, arg.span)?;
+                self.scalar_as(v, half, arg.span)
+            }
             _ => self.value(val, arg.span),
         }
     }

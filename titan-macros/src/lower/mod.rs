@@ -304,6 +304,17 @@ impl<'s, 'c, 'a> FnLower<'s, 'c, 'a> {
         }
     }
 
+    /// A scalar operand of an `f16` or `bf16`, rounded to its type. A tile, in a closure, is left as it is.
+    fn scalar_as(&mut self, v: Value, half: Elem, span: Span) -> Lowered<Value> {
+        match self.ty(v) {
+            Ty::Scalar(e) if e != half => {
+                self.check_beside(v, half)?;
+                self.op(span, OpKind::Cast(half), &[v])
+            }
+            _ => Ok(v),
+        }
+    }
+
     /// Checks that a literal is not rounded to infinity beside a tile of these elements.
     fn check_beside(&self, v: Value, elem: Elem) -> Lowered<()> {
         let Some(span) = self.sh.literals.get(&v) else { return Ok(()) };

@@ -49,6 +49,8 @@ impl FnLower<'_, '_, '_> {
             (Val::Value(x), Val::Value(y)) => match (self.ty(*x), self.ty(*y)) {
                 (Ty::Tile(e, s), Ty::Scalar(_)) => (*x, self.beside(b, e, s, span)?),
                 (Ty::Scalar(_), Ty::Tile(e, s)) => (self.beside(a, e, s, span)?, *y),
+                (Ty::Scalar(half @ (Elem::F16 | Elem::Bf16)), Ty::Scalar(_)) => (*x, self.scalar_as(*y, half, span)?),
+                (Ty::Scalar(_), Ty::Scalar(half @ (Elem::F16 | Elem::Bf16))) => (self.scalar_as(*x, half, span)?, *y),
                 _ => (*x, *y),
             },
             (Val::Value(x), Val::Row(_) | Val::Col(_)) => {

@@ -1,5 +1,5 @@
-//! Checks that each output tile is stored or skipped on every path. rustc reports a tile that is stored twice, but accepts one that is
-//! dropped, so that is reported here.
+//! Checks that each output tile is stored or skipped once on every path. rustc accepts a tile that is dropped. One that is stored twice is
+//! a moved value for it, but it would also point into the library.
 //!
 //! The state of a tile is followed along the paths as rustc follows moves: the state after a branch is that of the arms that reach it, the
 //! state after a loop that of the exits from it. A loop is lowered once, so the state at the end of an iteration must be that at its start.
@@ -31,6 +31,18 @@ pub(super) enum Meeting {
 }
 
 impl Used {
+    /// Where the tile may have been stored or skipped, and in which words.
+    const fn before(self) -> Option<(Span, &'static str)> {
+        match self {
+            Used::No => None,
+            Used::Yes(first) => Some((first, "it is stored or skipped here")),
+            Used::Partly { at, by: Meeting::Branch } => Some((at, "it is stored or skipped in one arm of this branch")),
+            Used::Partly { at, by: Meeting::Loop } => {
+                Some((at, "it is stored or skipped on some paths through this loop"))
+            }
+        }
+    }
+
     /// The state where two paths meet.
     fn join(self, other: Used, at: Span, by: Meeting) -> Used {
         match (self, other) {
@@ -65,24 +77,45 @@ impl FnLower<'_, '_, '_> {
     }
 
     /// Marks an output tile as stored or skipped.
-    fn consume(&mut self, own: &OwnVal, span: Span) {
+    pub(super) fn consume(&mut self, own: &OwnVal, span: Span) {
         let state = &mut self.sh.owns[own.id];
-        match state.used {
-            Used::No => state.used = Used::Yes(span),
-            Used::Yes(_) | Used::Partly { .. } => self.used_twice(own.id, span),
+        if let Some(before) = state.used.before() {
+            let title = match state.used {
+                Used::Yes(_) => format!("the output tile `{}` is stored or skipped a second time", state.name),
+                Used::No | Used::Partly { .. } => {
+                    format!("the output tile `{}` may have been stored or skipped before", state.name)
+                }
+            };
+            self.used_again(
+                own.id,
+                span,
+                title,
+                before,
+                "a tile is stored once: compute its value first, and store that",
+            );
+        } else {
+            state.used = Used::Yes(span);
         }
     }
 
-    /// Reports a tile that is used after it was stored or skipped; rustc reports the use of a moved value.
-    fn used_twice(&mut self, id: usize, span: Span) {
-        let state = &mut self.sh.owns[id];
-        let title = format!("`{}` may be stored or skipped twice", state.name);
-        state.reported = true;
-        self.sh.cx.error(Code::TokenReused, span, title);
+    /// Checks that an output tile that is read has not been stored or skipped.
+    pub(super) fn read_own(&mut self, own: &OwnVal, span: Span) {
+        let state = &self.sh.owns[own.id];
+        if let Some(before) = state.used.before() {
+            let title = format!("the output tile `{}` is used after it was stored or skipped", state.name);
+            let help = format!("load what is needed before: `let v = {}.load();`", state.name);
+            self.used_again(own.id, span, title, before, &help);
+        }
     }
 
+    /// Reports a tile that is used although it may have been stored or skipped before.
+    fn used_again(&mut self, id: usize, span: Span, title: String, (place, what): (Span, &str), help: &str) {
+        self.sh.owns[id].reported = true;
+        self.sh.cx.push(Diagnostic::new(Code::TokenReused, span, title).related(place, what).help(help));
+    }
+
+    /// Stores a tile whose owner has been marked by [`FnLower::consume`].
     pub(super) fn store_own(&mut self, own: &OwnVal, value: Value, span: Span) -> Lowered<Val> {
-        self.consume(own, span);
         let mut args = vec![own.tensor];
         args.extend(&own.index);
         args.push(value);
@@ -120,7 +153,14 @@ impl FnLower<'_, '_, '_> {
                     if let Some(entry) = self.loop_at(level).and_then(|l| l.entry.get(id))
                         && matches!(entry, Used::No)
                     {
-                        self.used_twice(id, place);
+                        let state = &self.sh.owns[id];
+                        let title = format!(
+                            "the output tile `{}` comes from outside of a loop, whose next iteration would store or skip it again",
+                            state.name
+                        );
+                        let created = state.span;
+                        let help = "store it after the loop, or loop over the tiles";
+                        self.used_again(id, place, title, (created, "it is created here"), help);
                     }
                 }
             }

@@ -59,7 +59,7 @@ fn mmas_that_warpgroups_do_not_have() {
     );
     told(
         &of(&|g| g.tile[2] = 8),
-        &["its K is 8: an instruction multiplies 16", "`ap` is not copied in bulk: matrix", "`bt` is not copied"],
+        &["its K is 8: an instruction multiplies 16", "`ap` and `bt` are not copied in bulk: matrix"],
     );
     told(
         &of(&|g| (g.elems, g.stored) = ((Elem::F32, Elem::F32, Elem::F32), Elem::F32)),

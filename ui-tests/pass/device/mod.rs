@@ -1,9 +1,12 @@
 mod argument_count;
 mod broken;
 mod constant_of_a_call;
+mod constant_of_a_method;
 mod constant_of_text;
+mod extent_of_i64;
 mod is_unsafe;
 mod own_check_of_the_caller;
+mod rank_as_a_parameter;
 mod recursion;
 mod shape_arithmetic;
 mod wrong_argument;

@@ -32,6 +32,7 @@ mod parameter_named_as_a_type;
 mod power;
 mod product_in_some_instances;
 mod rank_as_a_parameter;
+mod rank_of_i32;
 mod readme_index;
 mod readme_release;
 mod readme_transpose;

@@ -7,6 +7,8 @@ mod function_of_numpy;
 mod method_as_function;
 mod method_of_rust;
 mod misspelled_function;
+mod own_device_intrinsic;
+mod own_generic_intrinsic;
 mod own_intrinsic;
 mod undefined_constant;
 mod unknown_method;

@@ -12,6 +12,7 @@ mod some_programs;
 mod stored_after_skip;
 mod stored_if_found;
 mod stored_in_a_loop;
+mod stored_of_its_load;
 mod stored_twice;
 mod tiles_of_a_row;
 mod wrong_shape;

@@ -7,7 +7,8 @@ fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>, programs: i32) {
         return;
     }
     for out in y.tiles::<8, 8>() {
-        out.store(x.load_tile::<8, 8>(out.index()));
+        let at = out.index();
+        out.store(x.load_tile::<8, 8>(at));
     }
 }
 

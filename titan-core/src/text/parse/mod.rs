@@ -16,7 +16,7 @@ use super::TextPos;
 use super::lex::{Lexer, Tok, Token, unquote};
 use crate::collections::SortedMap;
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Block, Kernel, Typed, Value};
+use crate::ir::{Block, Kernel, Loc, Typed, Value};
 
 /// The maximum nesting depth of blocks and host expressions; greater than the verifier allows, so that every verified kernel can be parsed.
 pub const MAX_DEPTH: usize = 136;
@@ -24,13 +24,39 @@ pub const MAX_DEPTH: usize = 136;
 /// The number of errors after which the parser stops.
 const MAX_ERRORS: usize = 64;
 
-/// A kernel with the position of the word `kernel`.
+/// A kernel with its positions in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// The position at which it starts.
-    pub at: TextPos,
+    /// The positions of the kernel and its operations.
+    pub at: Positions,
     /// The kernel.
     pub kernel: Kernel,
+}
+
+/// Where the locations of a kernel's operations are in the text. An operation may state its location in the source from which the kernel was
+/// made, `@3:14`; the location of any other is its position in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Positions {
+    /// The position of the word `kernel`.
+    pub start: TextPos,
+    /// For each stated location the position of the first operation that states it.
+    stated: SortedMap<Loc, TextPos>,
+}
+
+impl Positions {
+    /// The position of the operation at a location; that of the kernel if it is unknown.
+    #[must_use]
+    pub fn of(&self, loc: Loc) -> TextPos {
+        let Loc { line, column } = loc;
+        let stated = self.stated.get(&loc).copied();
+        stated.unwrap_or(if line == 0 { self.start } else { TextPos { line, column } })
+    }
+
+    /// The location itself, if operations state it: its line counts from the first line of the kernel in its source.
+    #[must_use]
+    pub fn source(&self, loc: Loc) -> Option<Loc> {
+        self.stated.contains_key(&loc).then_some(loc)
+    }
 }
 
 /// The kernels of a text.
@@ -52,12 +78,13 @@ pub fn parse_one(text: &str) -> Result<Kernel, Vec<Diagnostic<TextPos>>> {
         (Some(one), None) => Ok(one.kernel),
         (None, _) => Err(vec![Diagnostic::new(Code::Text, position(text, 0), "there is no kernel in this text")]),
         (Some(_), Some(second)) => {
-            Err(vec![Diagnostic::new(Code::Text, second.at, "a second kernel, where one is wanted")])
+            Err(vec![Diagnostic::new(Code::Text, second.at.start, "a second kernel, where one is wanted")])
         }
     }
 }
 
-/// The kernels of a text, in which every operation without a stated location has its position in the text as location.
+/// The kernels of a text, in which every operation without a stated location has its position in the text as location; [`Positions`] has those
+/// of the others.
 ///
 /// # Errors
 /// The errors of [`parse`].
@@ -69,18 +96,34 @@ fn run(text: &str, located: bool) -> Result<Vec<Located>, Vec<Diagnostic<TextPos
     let mut lexer = Lexer::new(text);
     let next = lexer.token();
     let mut parser =
-        Parser { text, lexer, next, ended: 0, located: located.then_some(Cursor::START), errors: Vec::new() };
+        Parser { text, lexer, next, ended: 0, located: located.then_some(Found::START), errors: Vec::new() };
     let mut kernels = Vec::new();
     while parser.next.tok != Tok::End && parser.errors.len() < MAX_ERRORS {
         let at = parser.next.at;
-        if let Ok(kernel) = parser.kernel() {
-            kernels.push((at, kernel));
+        let kernel = parser.kernel();
+        let found = parser.located.as_mut().map(Found::end_of_kernel).unwrap_or_default();
+        if let Ok(kernel) = kernel {
+            kernels.push((at, kernel, found));
         }
     }
     if parser.errors.is_empty() {
-        return Ok(kernels.into_iter().map(|(at, kernel)| Located { at: position(text, at), kernel }).collect());
+        let located = |(at, kernel, (stated, own)): (usize, Kernel, (_, Vec<Loc>))| {
+            let start = position(text, at);
+            Located { at: Positions { start, stated: unambiguous(stated, &own, start) }, kernel }
+        };
+        return Ok(kernels.into_iter().map(located).collect());
     }
     Err(parser.errors.into_iter().map(|e| e.map_site(|at| position(text, at))).collect())
+}
+
+/// The positions of stated locations. One that is also the position of an operation which states none is shown at the start of the kernel,
+/// since it is not known which of the two is meant.
+fn unambiguous(stated: Vec<(Loc, TextPos)>, own: &[Loc], start: TextPos) -> SortedMap<Loc, TextPos> {
+    let mut all = SortedMap::new();
+    for (loc, at) in stated {
+        all.entry(loc).or_insert(if own.contains(&loc) { start } else { at });
+    }
+    all
 }
 
 /// The line and column of a byte.
@@ -112,6 +155,25 @@ impl Cursor {
     }
 }
 
+/// The locations of a kernel's operations that were parsed so far.
+#[derive(Debug)]
+struct Found {
+    /// The position up to which lines have been counted.
+    cursor: Cursor,
+    /// Stated locations with the positions of their operations.
+    stated: Vec<(Loc, TextPos)>,
+    /// The positions of operations that state no location.
+    own: Vec<Loc>,
+}
+
+impl Found {
+    const START: Found = Found { cursor: Cursor::START, stated: Vec::new(), own: Vec::new() };
+
+    fn end_of_kernel(&mut self) -> (Vec<(Loc, TextPos)>, Vec<Loc>) {
+        (std::mem::take(&mut self.stated), std::mem::take(&mut self.own))
+    }
+}
+
 /// The error that an error has been recorded.
 #[derive(Debug)]
 struct Failed;
@@ -124,8 +186,8 @@ struct Parser<'a> {
     next: Token<'a>,
     /// The end of the last token.
     ended: usize,
-    /// If operations get their positions in the text as locations: the position up to which lines have been counted.
-    located: Option<Cursor>,
+    /// If operations get their positions in the text as locations: what was found so far.
+    located: Option<Found>,
     errors: Vec<Diagnostic<usize>>,
 }
 

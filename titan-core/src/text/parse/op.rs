@@ -239,20 +239,27 @@ impl<'a> Parser<'a> {
 
     /// The stated location of what starts at a byte.
     pub(super) fn loc_of(&mut self, start: usize) -> Parse<Loc> {
-        if self.eat("@") {
-            let line = self.int("a line")?;
-            self.expect(":")?;
-            return Ok(Loc { line, column: self.int("a column")? });
+        if !self.eat("@") {
+            return Ok(self.place(start));
         }
-        Ok(self.place(start))
+        let line = self.int("a line")?;
+        self.expect(":")?;
+        let loc = Loc { line, column: self.int("a column")? };
+        if let Some(found) = &mut self.located {
+            found.cursor.advance(self.text, start);
+            found.stated.push((loc, found.cursor.pos));
+        }
+        Ok(loc)
     }
 
     /// The position of a byte as a location, if that was requested.
     pub(super) fn place(&mut self, at: usize) -> Loc {
-        let Some(cursor) = &mut self.located else { return Loc::default() };
-        cursor.advance(self.text, at);
-        let TextPos { line, column } = cursor.pos;
-        Loc { line, column }
+        let Some(found) = &mut self.located else { return Loc::default() };
+        found.cursor.advance(self.text, at);
+        let TextPos { line, column } = found.cursor.pos;
+        let loc = Loc { line, column };
+        found.own.push(loc);
+        loc
     }
 
     pub(super) fn bad_head<T>(&mut self, left: &Left<'a>, why: &HeadError) -> Parse<T> {

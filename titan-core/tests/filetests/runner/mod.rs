@@ -108,9 +108,9 @@ fn parse_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
 fn refused_and_accepted(text: &str) -> (usize, usize) {
     let kernels = parse_located(text).unwrap_or_default();
     let lines = expect::lines(text);
-    let ends = kernels.iter().skip(1).map(|k| k.at.line).chain([u32::MAX]);
+    let ends = kernels.iter().skip(1).map(|k| k.at.start.line).chain([u32::MAX]);
     let refused =
-        kernels.iter().zip(ends).filter(|(k, end)| lines.iter().any(|l| (k.at.line..*end).contains(l))).count();
+        kernels.iter().zip(ends).filter(|(k, end)| lines.iter().any(|l| (k.at.start.line..*end).contains(l))).count();
     (refused, kernels.len() - refused)
 }
 
@@ -128,9 +128,7 @@ fn verify_errors(text: &str) -> Vec<Diagnostic<TextPos>> {
             None => verify(located.kernel).err(),
         };
         let errors = errors.unwrap_or_default();
-        all.extend(errors.into_iter().map(|e| {
-            e.map_site(|loc| if loc.line == 0 { at } else { TextPos { line: loc.line, column: loc.column } })
-        }));
+        all.extend(errors.into_iter().map(|e| e.map_site(|loc| at.of(loc))));
     }
     all
 }

@@ -1,0 +1,12 @@
+//! The twin of `ui/names/own_device_intrinsic.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::device]
+fn cdiv(a: i32, b: i32) -> i32 {
+    a / b
+}
+
+#[titan::kernel]
+fn k(y: &mut Tensor<i32, 1>, n: i32) {
+    y.set([program_id(0)], self::cdiv(n, 8));
+}

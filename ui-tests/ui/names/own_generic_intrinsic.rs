@@ -1,0 +1,14 @@
+//! A generic function of the user's with the name of one of the language.
+use titan::prelude::*;
+
+fn select<T>(first: bool, a: T, b: T) -> T {
+    if first { a } else { b }
+}
+
+#[titan::kernel]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let v = x.load_tile::<8>([program_id(0)]);
+    y.store_tile([program_id(0)], select(v > 0.0, v, 0.0));
+}
+
+fn main() {}
