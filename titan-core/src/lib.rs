@@ -15,6 +15,7 @@ pub mod allocate;
 pub mod analysis;
 pub mod artifact;
 pub mod collections;
+pub mod complete;
 pub mod diag;
 pub mod driver;
 pub mod expand;

@@ -220,6 +220,7 @@ fn laid_out() -> Vec<OpKind> {
         LocalOp::Load,
         LocalOp::Copy { asynchronous: false },
         LocalOp::Copy { asynchronous: true },
+        LocalOp::Settle { read: true },
         LocalOp::Guard,
         LocalOp::Slice { axis: 0, n: 4 },
         LocalOp::Reshape(shape),

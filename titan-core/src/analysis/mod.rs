@@ -41,10 +41,12 @@ pub mod number;
 pub mod one_thread;
 pub mod partition;
 pub mod proxy;
+pub(crate) mod sides;
 pub mod tiles;
 pub mod turns;
 pub mod uses;
 pub mod vector;
+pub(crate) mod whole;
 
 mod explain;
 mod origin;

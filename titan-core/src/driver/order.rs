@@ -139,7 +139,9 @@ fn loads_first(kernel: &Kernel, ops: &[OpId], rotated: bool) -> Vec<OpId> {
         let op = kernel.op(*id);
         if let Some(product) = held {
             let results: SortedSet<Value> = kernel.op(product).results.iter().copied().collect();
-            let passes = is_light(op) || rotated && is_of_stages(op);
+            // The wait for a copy to a buffer belongs to the load that follows it.
+            let waits = matches!(op.kind, OpKind::Local(LocalOp::Settle { .. }));
+            let passes = is_light(op) || waits || rotated && is_of_stages(op);
             if passes && !op.args.iter().any(|arg| results.contains(arg)) {
                 out.push(*id);
                 continue;

@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | lay out | tiles and rings | tiles in layouts, loads of fragments, scratch memory |
 //! | order | the same | the same, loops in the order of the schedule |
-//! | expand | rings | barriers, counters, commit groups, waits |
+//! | complete | the same | the groups of asynchronous operations, and how many of them each wait leaves in flight |
+//! | expand | rings | barriers, counters |
 //! | allocate | regions | regions with offsets |
 //! | synchronize | | barriers between the warps of a role |
 //! | fence | | fences between proxies |
@@ -21,13 +22,15 @@ use crate::ir::{Kernel, NvGroup, NvOp, OpKind};
 use crate::pipeline::fence::{Options, fence};
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
-use crate::{allocate, expand, lay_out, synchronize};
+use crate::{allocate, complete, expand, lay_out, synchronize};
 
 /// A fact about a kernel in the pass pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fact {
     /// Its tiles have layouts.
     LaidOut,
+    /// The groups of its asynchronous operations are counted.
+    Counted,
     /// Its rings are lowered to barriers.
     Barriers,
     /// Its regions are allocated.
@@ -87,12 +90,19 @@ const ROAD: &[Pass] = &[
         name: "order",
         needs: &[Fact::LaidOut],
         gives: Fact::LaidOut,
-        ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
+        ends: &[Fact::Counted, Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
         run: ordered,
     },
     Pass {
-        name: "expand",
+        name: "complete",
         needs: &[Fact::LaidOut],
+        gives: Fact::Counted,
+        ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
+        run: |kernel, way| Ok(complete::complete(&kernel, way.plan.target.copy_async)),
+    },
+    Pass {
+        name: "expand",
+        needs: &[Fact::LaidOut, Fact::Counted],
         gives: Fact::Barriers,
         ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
         run: |kernel, way| Ok(expand::expand(&kernel, &way.plan.target, REGISTERS, way.anew)?),
@@ -195,7 +205,8 @@ fn stores_over_tiles(program: &Kernel) -> bool {
 /// that waits for the stores. So they never cost a slot of a ring.
 pub(super) fn estimate(kernel: &Verified, plan: &mut Plan) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let mut program = expand::expand(&laid_out, &plan.target, REGISTERS, kernel.rings_begin_anew())?;
+    let counted = complete::complete(&laid_out, plan.target.copy_async);
+    let mut program = expand::expand(&counted, &plan.target, REGISTERS, kernel.rings_begin_anew())?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
         if !plan.stores_waited && stores_over_tiles(&program) && allocate::stores_need_more(&program) {

@@ -5,8 +5,8 @@
 //! |---|---|---|
 //! | clock | the next slot | the next slot and its parity, or the number of rounds |
 //! | `acquire` | nothing: the stage was released earlier in program order | waits for the slot's `empty` mbarrier, or for the counters of its readers |
-//! | `async_produce` | copies, and commits their group | copies that arrive at the slot's `full` mbarrier when they complete |
-//! | `wait_ready` | waits for the group | waits for the phase of `full` |
+//! | `async_produce` | copies, whose group is committed after it | copies that arrive at the slot's `full` mbarrier when they complete |
+//! | `wait_ready` | nothing: the group is waited for before it | waits for the phase of `full` |
 //! | `release` | nothing | each reading warp arrives at `empty`, or one thread counts the release |
 //!
 //! One iteration of a loop that fills one slot of a ring of three, with roles:
@@ -39,8 +39,7 @@ mod walk;
 
 use crate::analysis::cluster::Differing;
 use crate::collections::SortedMap;
-use crate::ir::{Builder, Kernel, LaidOut, OpId, OpKind, Value};
-use crate::pipeline::vtok::{self, Groups};
+use crate::ir::{Builder, Kernel, LaidOut, NvGroup, NvOp, OpId, OpKind, Value};
 use crate::plan::{LowerError, Target};
 use ring::Ring;
 
@@ -57,7 +56,7 @@ pub struct Registers {
     pub most: u32,
 }
 
-/// Lowers a laid-out kernel to a barrier program. The memory of a ring is created in the loop in which the ring restarts
+/// Lowers a laid-out kernel, in which the groups of asynchronous operations are counted ([`crate::complete`]), to a barrier program. The memory of a ring is created in the loop in which the ring restarts
 /// ([`crate::verify::Verified::rings_begin_anew`]), if there is one.
 ///
 /// # Errors
@@ -81,12 +80,10 @@ pub fn expand(kernel: &Kernel, target: &Target, registers: Registers, anew: &[us
         made,
         stages: SortedMap::new(),
         rings: Vec::new(),
-        groups: vtok::assign(kernel, &|pipe| !ring::joins_roles(kernel, pipe)),
         moving: Vec::new(),
         warps: laid.warps,
         role: None,
-        copying: false,
-        tokens: 0,
+        tokens: commits(kernel),
         at: None,
     };
     run.make_rings()?;
@@ -96,6 +93,15 @@ pub fn expand(kernel: &Kernel, target: &Target, registers: Registers, anew: &[us
         laid.stages.clear();
     }
     Ok(out)
+}
+
+/// The number of commit groups of copies in a kernel.
+fn commits(kernel: &Kernel) -> u32 {
+    let mut commits = 0;
+    kernel.walk(&mut |_, op| {
+        commits += u32::from(matches!(op.kind, OpKind::Nv(NvOp::Commit { group: NvGroup::CpAsync, .. })));
+    });
+    commits
 }
 
 type Made<T> = Result<T, LowerError>;
@@ -131,15 +137,11 @@ struct Expand<'a> {
     /// The stages of old tokens.
     stages: SortedMap<Value, Stage>,
     rings: Vec<Ring>,
-    /// The positions of commits, and the counts of waits.
-    groups: Groups,
     /// The clocks that the open loops and branches carry, the innermost last.
     moving: Vec<Moving>,
     /// The number of warps of the current role, or of the program.
     warps: u32,
     role: Option<usize>,
-    /// Whether copies to buffers other than stages are in flight.
-    copying: bool,
     /// The number of commit groups so far.
     tokens: u32,
     at: Option<OpId>,

@@ -2,6 +2,7 @@
 
 use super::filling::{Filling, is_loaded};
 use super::{Expand, Made, Stage};
+use crate::analysis::sides;
 use crate::collections::SortedSet;
 use crate::ir::{
     BinOp, Block, Claim, Elem, Encoding, EncodingId, Fill, FreeBy, Kernel, Loc, NvOp, OpKind, Pipe, Pred, RegionOp,
@@ -41,32 +42,6 @@ pub(super) struct Ring {
     pub(super) shared: bool,
     /// For rings whose stages may be poisoned: a word for each slot, which is not 0 if the stage is poisoned.
     pub(super) poison: Option<Value>,
-}
-
-/// Whether a ring is between roles: one role fills it and others read it.
-pub(super) fn joins_roles(kernel: &Kernel, pipe: Pipe) -> bool {
-    let [fill, read] = sides(kernel, pipe);
-    !read.is_empty() && fill != read
-}
-
-/// The roles that fill a ring, and those that read it.
-pub(super) fn sides(kernel: &Kernel, pipe: Pipe) -> [SortedSet<usize>; 2] {
-    let mut found = [SortedSet::new(), SortedSet::new()];
-    kernel.walk(&mut |_, op| {
-        if op.kind != OpKind::Ttg(TtgOp::Roles) {
-            return;
-        }
-        for (role, region) in op.regions.iter().enumerate() {
-            kernel.walk_block(*region, &mut |_, op| {
-                if let Some((p, reads)) = advances(&op.kind)
-                    && p == pipe
-                {
-                    found[usize::from(reads)].insert(role);
-                }
-            });
-        }
-    });
-    found
 }
 
 /// The ring whose clock an operation advances, and whether that is the clock of the reading side.
@@ -129,7 +104,7 @@ impl Expand<'_> {
             if self.loops_around_memory(index) == 0 {
                 self.make_memory(index)?;
             }
-            if joins_roles(self.k, pipe) {
+            if sides::joins_roles(self.k, pipe) {
                 self.rings[index].filling = self.filling(pipe);
                 self.rings[index].shared = self.rings[index].filling.has_boxes() && self.is_shared(pipe);
                 self.rings[index].mode = self.join(pipe, slots, &mut inits)?;
@@ -184,7 +159,7 @@ impl Expand<'_> {
 
     /// Creates the barriers and counters between roles. Their initialisations are added to `inits`.
     fn join(&mut self, pipe: Pipe, slots: u32, inits: &mut Inits) -> Made<Mode> {
-        let [fill, read] = sides(self.k, pipe);
+        let [fill, read] = sides::of(self.k, pipe);
         let warps = |role: &usize| self.k.roles.get(*role).map_or(1, |r| r.warps);
         let filling: u32 = fill.iter().map(warps).sum::<u32>() * self.laid.lanes;
         let reading: u32 = read.iter().map(warps).sum();
@@ -317,14 +292,15 @@ impl Expand<'_> {
     }
 
     /// Signals that a stage is filled, by copies, by stores of the threads, or by both.
-    pub(super) fn filled(&mut self, id: crate::ir::OpId, stage: Stage, how: [bool; 2]) -> Made<()> {
-        self.tell_filled(id, stage, how)?;
+    pub(super) fn filled(&mut self, stage: Stage, how: [bool; 2]) -> Made<()> {
+        self.tell_filled(stage, how)?;
         self.claim(Claim::Filled, stage)
     }
 
-    fn tell_filled(&mut self, id: crate::ir::OpId, stage: Stage, [copied, stored]: [bool; 2]) -> Made<()> {
+    fn tell_filled(&mut self, stage: Stage, [copied, stored]: [bool; 2]) -> Made<()> {
         let full = match &self.rings[stage.pipe].mode {
-            Mode::Counted => return self.close_group(id),
+            // The group is committed behind the operation.
+            Mode::Counted => return Ok(()),
             Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
         };
         let barrier = self.barrier_of(full, stage)?;
@@ -341,17 +317,15 @@ impl Expand<'_> {
     }
 
     /// Waits for the bytes of a stage.
-    pub(super) fn wait_ready(&mut self, id: crate::ir::OpId, stage: Stage) -> Made<()> {
-        self.await_ready(id, stage)?;
+    pub(super) fn wait_ready(&mut self, stage: Stage) -> Made<()> {
+        self.await_ready(stage)?;
         self.claim(Claim::Ready, stage)
     }
 
-    fn await_ready(&mut self, id: crate::ir::OpId, stage: Stage) -> Made<()> {
+    fn await_ready(&mut self, stage: Stage) -> Made<()> {
         let full = match &self.rings[stage.pipe].mode {
-            Mode::Counted => {
-                let younger = self.groups.waits.get(&id).copied().unwrap_or(0);
-                return if self.target.copy_async { self.wait_groups(younger) } else { Ok(()) };
-            }
+            // The group was waited for before the operation.
+            Mode::Counted => return Ok(()),
             Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. } => *full,
         };
         let barrier = self.barrier_of(full, stage)?;

@@ -1,16 +1,17 @@
 //! Lowers the operations that fill and read stages.
 
 use super::filling::Filling;
-use super::ring::{Mode, sides};
+use super::ring::Mode;
 use super::{Expand, Made, Stage};
+use crate::analysis::sides;
 use crate::ir::{
-    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Pred, ReduceOp, Strided, TileShape,
+    Claim, Const, Elem, Fill, Fold, LocalOp, NvGroup, NvOp, Op, OpKind, Pipe, Pred, ReduceOp, Strided, TileShape,
     TtgOp, Ty, Unit, Value,
 };
 use crate::layout::Layout;
 
 impl Expand<'_> {
-    pub(super) fn ring_op(&mut self, id: OpId, op: &Op, ttg: &TtgOp) -> Made<()> {
+    pub(super) fn ring_op(&mut self, op: &Op, ttg: &TtgOp) -> Made<()> {
         match ttg {
             TtgOp::Source(..) | TtgOp::SourceRows { .. } => self.copy(op),
             TtgOp::Acquire(pipe) => {
@@ -25,11 +26,11 @@ impl Expand<'_> {
                 self.stages.insert(op.results[0], stage);
                 Ok(())
             }
-            TtgOp::AsyncProduce { skipped, .. } => self.produce(id, op, *skipped),
-            TtgOp::Fill(fill) => self.fill_without(id, op, *fill),
+            TtgOp::AsyncProduce { skipped, .. } => self.produce(op, *skipped),
+            TtgOp::Fill(fill) => self.fill_without(op, *fill),
             TtgOp::WaitReady => {
                 let stage = self.stage_of(op)?;
-                self.wait_ready(id, stage)?;
+                self.wait_ready(stage)?;
                 self.pass_on(op, stage);
                 Ok(())
             }
@@ -116,7 +117,7 @@ impl Expand<'_> {
     }
 
     /// Starts the copies to a slot.
-    fn produce(&mut self, id: OpId, op: &Op, skipped: Option<Fill>) -> Made<()> {
+    fn produce(&mut self, op: &Op, skipped: Option<Fill>) -> Made<()> {
         let stage = self.stage_of(op)?;
         let filling = self.rings[stage.pipe].filling.clone();
         if let (true, Mode::Mbarriers { full, .. } | Mode::Sequence { full, .. }) =
@@ -158,11 +159,11 @@ impl Expand<'_> {
             copied |= asynchronous;
             stored |= !asynchronous;
         }
-        self.filled(id, stage, [copied, stored])
+        self.filled(stage, [copied, stored])
     }
 
     /// Fills a stage without a copy.
-    fn fill_without(&mut self, id: OpId, op: &Op, fill: Fill) -> Made<()> {
+    fn fill_without(&mut self, op: &Op, fill: Fill) -> Made<()> {
         let stage = self.stage_of(op)?;
         let word = self.b.i32(i32::from(fill == Fill::Poison));
         self.tell_poison(stage, word)?;
@@ -188,7 +189,7 @@ impl Expand<'_> {
             self.b.put(zeros, &layout);
             self.op(OpKind::Local(LocalOp::Store), &[zeros, whole])?;
         }
-        self.filled(id, stage, [false, true])
+        self.filled(stage, [false, true])
     }
 
     /// Writes the poison word of a stage by one thread; returns whether the ring has poison words.
@@ -260,30 +261,10 @@ impl Expand<'_> {
         self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, read: false }), &[]).map(drop)
     }
 
-    /// Commits a group where the assignment of virtual tokens requires it.
-    pub(super) fn close_group(&mut self, id: OpId) -> Made<()> {
-        if !self.groups.commits.contains(&id) {
-            return Ok(());
-        }
-        self.copying = false;
-        if self.target.copy_async { self.commit() } else { Ok(()) }
-    }
-
-    /// Waits for copies to buffers other than stages: before their bytes are read, before their sources are written, and before control
-    /// flow diverges, so that none is in flight when the buffers are reused.
-    pub(super) fn settle_copies(&mut self) -> Made<()> {
-        if !self.copying {
-            return Ok(());
-        }
-        self.copying = false;
-        self.commit()?;
-        self.wait_groups(0)
-    }
-
     /// Waits for all copies of the threads of this role.
     fn drain(&mut self) -> Made<()> {
         // Only the readers of bulk copies wait for them, and a role that fills a ring by bulk copies alone does nothing else.
-        let filled = |ring: usize| self.role.is_some_and(|role| sides(self.k, Pipe::new(ring))[0].contains(&role));
+        let filled = |ring: usize| self.role.is_some_and(|role| sides::of(self.k, Pipe::new(ring))[0].contains(&role));
         let mut bulk = self.rings.iter().enumerate().filter(|(_, ring)| ring.filling == Filling::Bulk);
         if !self.target.copy_async || bulk.clone().count() == self.rings.len() || bulk.any(|(ring, _)| filled(ring)) {
             return Ok(());

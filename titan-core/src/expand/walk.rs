@@ -1,9 +1,9 @@
 //! Blocks, loops, branches and roles. Operations not on rings are copied; loops and branches carry the clocks that advance in them.
 
 use super::filling::Filling;
-use super::ring::sides;
 use super::{Expand, Made, Moving, Registers, Stage};
-use crate::ir::{Block, Effect, Family, Flow, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
+use crate::analysis::sides;
+use crate::ir::{Block, Family, Flow, LocalOp, NvOp, Op, OpId, OpKind, Pipe, Ty, Value};
 
 impl Expand<'_> {
     pub(super) fn block(&mut self, block: Block) -> Made<()> {
@@ -17,13 +17,6 @@ impl Expand<'_> {
         let op = self.k.op(id);
         self.at = Some(id);
         self.b.set_loc(op.loc);
-        // MMAs of warpgroups read shared memory after their fence.
-        let reads_shared = matches!(op.kind, OpKind::Local(LocalOp::Load) | OpKind::Nv(NvOp::WgmmaFence));
-        let writes = matches!(op.kind.effect(), Effect::Write | Effect::Atomic);
-        let parts = op.kind.is_loop() || op.kind == OpKind::If || op.kind.is_terminator();
-        if reads_shared || writes || parts {
-            self.settle_copies()?;
-        }
         if let OpKind::Store(unit) = op.kind {
             let args = self.all_same(&op.args)?;
             return self.store(unit, args);
@@ -32,17 +25,11 @@ impl Expand<'_> {
             return self.print(op);
         }
         match op.kind.family() {
-            Family::Ttg(ttg) => self.ring_op(id, op, ttg),
-            Family::Local(LocalOp::Copy { asynchronous }) => {
-                self.copying |= asynchronous;
-                self.copy(op)
-            }
+            Family::Ttg(ttg) => self.ring_op(op, ttg),
+            Family::Local(LocalOp::Settle { .. }) => Err(self.internal("a wait that is not counted")),
             Family::Local(LocalOp::Alloc { elem, shape }) => self.alloc(op, *elem, *shape),
             Family::Flow(Flow::For(_) | Flow::Loop) => self.looped(op),
-            Family::Flow(Flow::If) => {
-                self.branch(op)?;
-                self.close_group(id)
-            }
+            Family::Flow(Flow::If) => self.branch(op),
             Family::Flow(Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => self.leave(op),
             // These operations are not on rings.
             Family::Data(_) | Family::Local(_) | Family::Region(_) | Family::Nv(_) | Family::Amd(_) => self.copy(op),
@@ -202,7 +189,8 @@ impl Expand<'_> {
         }
         let Registers { copying, copying_to_many, few_rings, most } = self.registers;
         let kept = |role: &usize| {
-            let filled = (0..self.rings.len()).filter(|ring| sides(self.k, Pipe::new(*ring))[0].contains(role)).count();
+            let filled =
+                (0..self.rings.len()).filter(|ring| sides::of(self.k, Pipe::new(*ring))[0].contains(role)).count();
             if filled > few_rings { copying_to_many } else { copying }
         };
         let given: u32 = giving.iter().map(|role| kept(role) * roles[*role].warps * self.laid.lanes).sum();
@@ -212,7 +200,7 @@ impl Expand<'_> {
 
     /// Whether a role starts bulk copies, reads no ring, and holds no tiles.
     fn only_copies(&self, op: &Op, role: usize) -> bool {
-        let sides = (0..self.rings.len()).map(|ring| (ring, sides(self.k, Pipe::new(ring))));
+        let sides = (0..self.rings.len()).map(|ring| (ring, sides::of(self.k, Pipe::new(ring))));
         let (mut fills, mut reads) = (false, false);
         for (ring, [fill, read]) in sides {
             let by_one = self.rings[ring].filling == Filling::Bulk;
@@ -236,7 +224,6 @@ impl Expand<'_> {
             self.rings.iter_mut().zip(&start).for_each(|(ring, start)| ring.clocks = *start);
             self.warps = self.k.roles.get(role).map_or(1, |r| r.warps);
             self.role = Some(role);
-            self.copying = false;
             regions.push(self.b.begin_role());
             if let Some(registers) = pool.get(role) {
                 self.op(OpKind::Nv(NvOp::SetMaxNReg { registers: *registers }), &[])?;
@@ -248,7 +235,6 @@ impl Expand<'_> {
         }
         self.warps = warps;
         self.role = None;
-        self.copying = false;
         self.rendezvous()?;
         self.b.roles(regions);
         self.rendezvous()

@@ -14,6 +14,7 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Store, [Ty::Tile(e, s), Ty::Smem(f, t)]) if e == f && s == t => Ok(vec![]),
         (LocalOp::Load, [Ty::Smem(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
         (LocalOp::Copy { .. }, [Ty::Source(e, s), Ty::Smem(f, t)]) if e == f && s == t => Ok(vec![]),
+        (LocalOp::Settle { .. }, all) if all.iter().all(|ty| matches!(ty, Ty::Smem(..))) => Ok(vec![]),
         (LocalOp::Guard, [source @ Ty::Source(..), Ty::BOOL]) => Ok(vec![*source]),
         (LocalOp::Slice { axis, n }, [of, at]) => {
             slice(*of, (axis, n)).and_then(|ty| all_i32(&[*at]).map(|()| vec![ty]))
@@ -40,6 +41,7 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Store, _) => Err(operands("a tile and shared memory for it", args)),
         (LocalOp::Load, _) => Err(operands("a tile in shared memory", args)),
         (LocalOp::Copy { .. }, _) => Err(operands("a tile of a tensor and shared memory for it", args)),
+        (LocalOp::Settle { .. }, _) => Err(operands("tiles in shared memory", args)),
         (LocalOp::Guard, _) => Err(operands("a tile of a tensor and a condition", args)),
         (LocalOp::Slice { .. }, _) => Err(operands("a tile and the offset of the part", args)),
         (LocalOp::Reshape(_), _) => Err(operands("a tile of as many elements in shared memory", args)),

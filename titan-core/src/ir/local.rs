@@ -46,6 +46,12 @@ pub enum LocalOp {
         /// Whether the copy is asynchronous (`cp.async`). Otherwise threads load elements and store them.
         asynchronous: bool,
     },
+    /// Waits for the asynchronous operations that access some tiles in shared memory: copies to them, and bulk stores from them. Without
+    /// operands, waits for all bulk stores. Completion ([`crate::complete`]) turns it into waits for groups.
+    Settle {
+        /// Whether bulk stores need only have read the shared memory, and not yet have written to their tensors.
+        read: bool,
+    },
     /// Makes a source conditional: if the condition is false, all of it counts as outside of the tensor.
     Guard,
     /// Selects a part of a tile along an axis.

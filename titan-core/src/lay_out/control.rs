@@ -128,6 +128,7 @@ impl LayOut<'_> {
     }
 
     fn looped(&mut self, op: &Op) -> Laid<()> {
+        self.settle_copies()?;
         let (looped, body) = (self.at, op.regions[0]);
         let args = &self.k.block(body).args;
         let (open, carried) = if let OpKind::For(kind) = &op.kind {
@@ -147,9 +148,7 @@ impl LayOut<'_> {
         let inside = open.carried.clone();
         let given = op.args.get(if matches!(op.kind, OpKind::For(_)) { 3 } else { 0 }..).unwrap_or_default();
         self.receive(given, carried, &inside);
-        self.forget_groups();
         self.block(body)?;
-        self.forget_groups();
         let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
         let out = self.b.end_loop(open, &tys);
         self.receive(given, &op.results, &out);
@@ -163,19 +162,17 @@ impl LayOut<'_> {
     }
 
     fn branch(&mut self, op: &Op) -> Laid<()> {
+        self.settle_copies()?;
         let cond = self.same(op.args[0])?;
         let mut open = self.b.begin_if(cond);
         let outside = self.in_flight.clone();
-        self.forget_groups();
         self.block(op.regions[0])?;
         self.b.begin_else(&mut open);
         self.in_flight = outside;
-        self.forget_groups();
         match op.regions.get(1) {
             Some(other) => self.block(*other)?,
             None => self.b.terminate(OpKind::Yield, &[]),
         }
-        self.forget_groups();
         let tys: Vec<Ty> = op.results.iter().map(|v| self.held(*v)).collect();
         let out = self.b.end_if(open, &tys);
         self.receive(&[], &op.results, &out);

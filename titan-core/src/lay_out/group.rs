@@ -6,20 +6,20 @@
 //! %b0 = ttg.local.slice<0, 16> %b, %zero : smem<16x256xf16, 1>
 //! %d0 = ttg.nv.wgmma.mma_async %a0, %b0, %acc : compute<128x256xf32, 2>
 //! .. the other steps of K
-//! %g = ttg.nv.wgmma.commit_group : vtok<wgmma, 0>
-//! ttg.nv.wgmma.wait_group {n = 1}                 at most the last MMA is in flight:
-//! ttg.stage.release %before                       the stage of the one before was read
+//! %read = ttg.stage.consumed %before              the MMA before, which read this stage, is complete
+//! ttg.stage.release %read
 //! ```
 //!
 //! An accumulator (`ttg.acc.*`) has a list of the stages of its MMAs in flight. The number of these at the head of a loop is fixed: it is
 //! the number when the loop is entered. So a loop whose first iteration was peeled ([`crate::pipeline::peel`]) releases each stage one
 //! iteration late, and a loop without peeling releases it at once.
 //!
-//! Deliberately absent: the steps of other MMAs (`super::mma`).
+//! Deliberately absent: the steps of other MMAs (`super::mma`); groups, and the numbers of those that a wait leaves in flight
+//! ([`crate::complete`]).
 
 use super::mma::Operand;
 use super::{Laid, LayOut};
-use crate::ir::{NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use crate::plan::MmaPlan;
 
 /// The MMAs in flight of an accumulator.
@@ -37,7 +37,7 @@ impl LayOut<'_> {
         self.made[old.index()].is_some_and(|made| matches!(self.b.ty(made), Ty::Compute(..)))
     }
 
-    /// Starts the steps of an MMA, and commits them as one group. The result is in flight.
+    /// Starts the steps of an MMA. The result is in flight.
     pub(super) fn by_groups(&mut self, mma: &MmaPlan, k: u32, [a, b]: [&Operand; 2], acc: Value) -> Laid<Value> {
         let [m, _, depth] = mma.extents;
         let fragment = mma.a.with_extents(&[m, k]);
@@ -53,16 +53,16 @@ impl LayOut<'_> {
             }
             steps.push((a, self.part_at(*b, 0, k, at)?));
         }
+        if let Operand::Shared(a) = a {
+            self.settle_copy(*a)?;
+        }
+        self.settle_copy(*b)?;
         self.op(OpKind::Nv(NvOp::WgmmaFence), &[])?;
         let mut acc = acc;
         for (a, b) in steps {
             acc = self.one(OpKind::Nv(NvOp::Wgmma), &[a, b, acc])?;
             self.b.put(acc, &mma.acc);
         }
-        let n = self.groups;
-        self.groups += 1;
-        self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::Wgmma, n }), &[])?;
-        self.committed.push(acc);
         Ok(acc)
     }
 
@@ -71,19 +71,9 @@ impl LayOut<'_> {
         let Some(layout) = self.b.kernel().layout(in_flight).cloned() else {
             return Err(self.internal("an MMA in flight without a layout"));
         };
-        let n = self.younger(in_flight);
-        let tile = self.one(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, read: false }), &[in_flight])?;
+        let tile = self.one(OpKind::Ttg(TtgOp::ComputeWait), &[in_flight])?;
         self.b.put(tile, &layout);
         Ok(tile)
-    }
-
-    /// The minimum number of groups that were committed after the group of an MMA. Removes the MMA and the older ones from the list,
-    /// because the wait completes them.
-    fn younger(&mut self, in_flight: Value) -> u32 {
-        let at = self.committed.iter().rposition(|v| *v == in_flight);
-        let younger = at.map_or(Vec::new(), |at| self.committed.split_off(at + 1));
-        self.committed = younger;
-        u32::try_from(self.committed.len()).unwrap_or(0)
     }
 
     /// Lays out an operation on an accumulator.
@@ -114,9 +104,6 @@ impl LayOut<'_> {
         }
         let over = stages.len().saturating_sub(keep);
         if over > 0 {
-            // If groups of other MMAs were committed in between, this waits for more groups than necessary.
-            let n = u32::try_from(keep).unwrap_or(0);
-            self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n, read: false }), &[])?;
             let rest = stages.split_off(over);
             self.release(stages)?;
             stages = rest;
@@ -156,10 +143,5 @@ impl LayOut<'_> {
         let keep = n.min(*keep);
         self.in_flight.insert(old, InFlight { stages: own.to_vec(), keep });
         rest
-    }
-
-    /// Removes all groups from the list: where control flow joins, it is unknown which of them are in flight.
-    pub(super) fn forget_groups(&mut self) {
-        self.committed.clear();
     }
 }

@@ -4,6 +4,7 @@ use super::{Laid, LayOut};
 use crate::analysis::boxes::{self, Boxed, NoBox, Part};
 use crate::analysis::cluster::Differing;
 use crate::analysis::vector::{self, Packing};
+use crate::analysis::whole;
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
 use crate::plan::wide_to_turn;
@@ -22,8 +23,7 @@ impl LayOut<'_> {
             let source = self.one(OpKind::Ttg(TtgOp::Source(unit, shape)), &args)?;
             let by = self.copied_by(&encoding);
             self.b.put(source, &by);
-            let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
-            self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
+            self.copy_to_buffer(source, buffer)?;
             self.make(old, buffer);
             return Ok(());
         }
@@ -31,6 +31,35 @@ impl LayOut<'_> {
         let value = self.tile_op(op.kind.clone(), &args, &layout)?;
         self.make(old, value);
         Ok(())
+    }
+
+    /// Copies a tile of a tensor to a buffer, asynchronously if possible.
+    fn copy_to_buffer(&mut self, source: Value, buffer: Value) -> Laid<()> {
+        let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
+        self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
+        if asynchronous {
+            self.copied.insert(buffer);
+        }
+        Ok(())
+    }
+
+    /// Waits for all copies to buffers, before control flow diverges: none is in flight in a loop or in a branch.
+    pub(super) fn settle_copies(&mut self) -> Laid<()> {
+        let copied: Vec<Value> = std::mem::take(&mut self.copied).iter().copied().collect();
+        if copied.is_empty() {
+            Ok(())
+        } else {
+            self.op(OpKind::Local(LocalOp::Settle { read: true }), &copied).map(drop)
+        }
+    }
+
+    /// Waits for the copy to a buffer, before the first read from it.
+    pub(super) fn settle_copy(&mut self, buffer: Value) -> Laid<()> {
+        let buffer = whole::of(self.b.kernel(), buffer);
+        if !self.copied.remove(&buffer) {
+            return Ok(());
+        }
+        self.op(OpKind::Local(LocalOp::Settle { read: true }), &[buffer]).map(drop)
     }
 
     /// The layout by which threads copy to a buffer. It covers the whole encoding, which may be larger than the tile.
@@ -111,8 +140,7 @@ impl LayOut<'_> {
         let name = self.k.display_name(old);
         let source = self.rows_named(op, TtgOp::SourceRows { rows, width }, encoding.bits)?;
         let buffer = self.buffer(self.elem(old), &self.extents(old), &encoding, &name)?;
-        let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
-        self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
+        self.copy_to_buffer(source, buffer)?;
         self.make(old, buffer);
         Ok(())
     }

@@ -180,6 +180,7 @@ impl LayOut<'_> {
             Operand::Shared(all) => {
                 let part = self.part_at(*all, axis, k, at)?;
                 let part = self.as_layout(part, layout)?;
+                self.settle_copy(*all)?;
                 let value = self.read(part, layout)?;
                 self.cast(value, elem)
             }
@@ -207,6 +208,7 @@ impl LayOut<'_> {
         let along = (mma.a.with_extents(&[m, unroll]), mma.b.with_extents(&[n, unroll]).permuted(&[1, 0]));
         let flat = flat(mma);
         let bounds = [self.index(0), self.index(k / unroll), self.index(1)];
+        self.settle_copies()?;
         let open = self.b.begin_for(ForKind::Sequential, bounds, &[acc]).map_err(|e| self.internal(e.to_string()))?;
         let (Some(step), [carried]) = (open.index, &open.carried[..]) else {
             return Err(self.internal("a loop without a counter"));

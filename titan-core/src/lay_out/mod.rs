@@ -17,7 +17,9 @@
 //! | `control` | loops, branches and roles |
 //! | `rings` | stages, whose tiles are in shared memory |
 //!
-//! Deliberately absent: the choice of layouts (`crate::plan`), barriers between threads, and addresses.
+//! Asynchronous operations are started, and what must be complete is named at later operations ([`crate::complete`]).
+//!
+//! Deliberately absent: the choice of layouts (`crate::plan`), groups of asynchronous operations, barriers between threads, and addresses.
 
 mod control;
 mod group;
@@ -32,7 +34,7 @@ mod tile;
 pub(crate) use memory::{by_map, copies_itself, first_axis, part_by_map, parts};
 
 use crate::analysis::uses::Tree;
-use crate::collections::SortedMap;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{
     Builder, Const, Elem, Encoding, Kernel, LaidOut, Layout, LayoutId, LocalOp, Op, OpId, OpKind, RoleDecl, TileShape,
     Ty, Value,
@@ -64,11 +66,8 @@ struct LayOut<'a> {
     warps: u32,
     /// The old accumulators that have MMAs in flight.
     in_flight: SortedMap<Value, group::InFlight>,
-    /// The MMAs of warpgroups in the order of their groups, each by the result of its last step, since control flow last joined.
-    committed: Vec<Value>,
-    /// The numbers of groups committed so far, of MMAs and of bulk stores.
-    groups: u32,
-    stores: u32,
+    /// The buffers to which copies were started that nothing was read from yet.
+    copied: SortedSet<Value>,
     /// The bulk stores of a loop over tiles that may be in flight, and are waited for behind it.
     over_tiles: Option<slices::OverTiles>,
     /// The operation that is being laid out.
@@ -106,9 +105,7 @@ impl<'a> LayOut<'a> {
             memo: vec![SortedMap::new()],
             warps: plan.warps,
             in_flight: SortedMap::new(),
-            committed: Vec::new(),
-            groups: 0,
-            stores: 0,
+            copied: SortedSet::new(),
             over_tiles: None,
             at: None,
         }

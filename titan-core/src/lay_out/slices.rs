@@ -8,7 +8,6 @@
 //! ttg.fence.proxy ..                            generic stores before the bulk copy
 //! %to = ttg.source_tile %c[%m, %n0]
 //! ttg.nv.cp_async_bulk_tensor.store %to, %buffer
-//! ttg.nv.bulk_group.commit
 //! ```
 //!
 //! Two buffers alternate, so that a slice is written while the previous one is copied. At the end, all copies are waited for, since a later
@@ -23,10 +22,10 @@
 //! ```text
 //! for %i = 0 to %n step 1 distributed {
 //!     ..                                        MMAs, while the slices of the previous tile are copied
-//!     ttg.nv.bulk_group.wait {n = 0, read = true}
+//!     ttg.local.settle {read = true}            all slices of the previous tile have been read
 //!     ..                                        the slices, with waits as above
 //! }
-//! ttg.nv.bulk_group.wait {n = 0, read = true}
+//! ttg.local.settle {read = true}
 //! ```
 //!
 //! Several stores of a tile use the same buffers, if their slices have the same size, and one wait before the first of them serves all.
@@ -56,7 +55,7 @@ use crate::analysis::number::root;
 use crate::analysis::turns::{Turns, walk};
 use crate::collections::SortedSet;
 use crate::ir::{
-    BinOp, Block, Def, Elem, FenceSpace, NvGroup, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit,
+    BinOp, Block, Def, Elem, FenceSpace, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit,
     Value,
 };
 use crate::layout::{Encoding, Layout};
@@ -174,14 +173,15 @@ impl LayOut<'_> {
         };
         if tiles.is_some() && used.is_empty() {
             // The stores of the previous tile must have read the buffers.
-            self.wait_stores(0, true)?;
+            self.settle_stores(&[], true)?;
         }
         let mut buffers = self.buffers(sliced, &mut used)?;
         for i in 0..sliced.number {
             // The store of the slice before the previous one must have read this buffer; only the previous store, of another buffer, may
             // still be reading.
             if buffers.written >= 2 {
-                self.wait_stores(1, true)?;
+                let next = buffers.all[buffers.written as usize % buffers.all.len()];
+                self.settle_stores(&[next], true)?;
             }
             let (buffer, place) = self.write_slice(sliced, i, &mut buffers)?;
             let fence =
@@ -191,13 +191,10 @@ impl LayOut<'_> {
             let to = self.one(source, &[sliced.tensor, sliced.row, place, pad])?;
             self.b.put(to, &by);
             self.op(OpKind::Nv(NvOp::BulkStore { tensor: true, bytes: sliced.encoding.bytes() }), &[to, buffer])?;
-            let n = self.stores;
-            self.stores += 1;
-            self.op(OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }), &[])?;
         }
         used.push(buffers);
         self.over_tiles = tiles.map(|looped| OverTiles { looped, buffers: used });
-        if tiles.is_none() { self.wait_stores(0, false) } else { Ok(()) }
+        if tiles.is_none() { self.settle_stores(&[], false) } else { Ok(()) }
     }
 
     /// The loop over tiles in which a role stores tiles, if it may compute the next tile while the stores are in flight: for each tile it
@@ -229,11 +226,12 @@ impl LayOut<'_> {
         if ended.is_none() {
             return Ok(());
         }
-        self.wait_stores(0, true)
+        self.settle_stores(&[], true)
     }
 
-    fn wait_stores(&mut self, n: u32, read: bool) -> Laid<()> {
-        self.op(OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n, read }), &[]).map(drop)
+    /// Waits for the bulk stores from some buffers, or for all if there are none.
+    fn settle_stores(&mut self, buffers: &[Value], read: bool) -> Laid<()> {
+        self.op(OpKind::Local(LocalOp::Settle { read }), buffers).map(drop)
     }
 
     /// The region of the role that contains an operation.

@@ -20,7 +20,10 @@ impl LayOut<'_> {
             return Ok(*known);
         }
         let value = match made {
-            Some(made) if matches!(self.b.ty(made), Ty::Smem(..)) => self.read(made, layout)?,
+            Some(made) if matches!(self.b.ty(made), Ty::Smem(..)) => {
+                self.settle_copy(made)?;
+                self.read(made, layout)?
+            }
             Some(made) => self.convert(made, layout)?,
             None => self.flexible(old, layout)?,
         };

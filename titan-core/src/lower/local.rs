@@ -30,6 +30,9 @@ impl Lower<'_> {
                 self.define(op.results[0], held);
             }
             LocalOp::Copy { asynchronous } => self.copy_local(op, asynchronous)?,
+            LocalOp::Settle { .. } => {
+                return Err(LowerError::internal(self.k, "a wait whose groups are not counted".to_owned()));
+            }
             LocalOp::Guard => self.guard_local(op)?,
             LocalOp::Slice { axis, n } => self.slice_local(op, usize::from(axis), n)?,
             LocalOp::Reshape(_) => {

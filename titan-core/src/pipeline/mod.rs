@@ -14,7 +14,6 @@
 //! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it overlaps with other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
-//! * [`vtok`] counts the commit groups of copies, and computes how many may stay in flight at each wait for a stage;
 //! * [`fence`](mod@fence) inserts missing proxy fences into programs of the barrier dialect, and the waits of bulk stores.
 //!
 //! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
@@ -37,4 +36,3 @@ pub mod raster;
 pub mod shift;
 pub mod split;
 pub mod unmask;
-pub mod vtok;

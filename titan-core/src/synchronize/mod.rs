@@ -87,9 +87,13 @@ pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
 fn needed(kernel: &Kernel) -> SortedSet<OpId> {
     let tree = Tree::new(kernel);
     let mut run = Run::new(kernel, &tree);
+    // First, every operation that conflicts with an access since the last barrier gets a barrier, which is put there at once, so that
+    // later operations see it. The result is sufficient, but depends on the order in which the walk met the conflicts: a barrier may have
+    // been inserted before the states of loops reached their fixed point, and be redundant now.
     let mut barriers = run.conflicts(None);
-    // A barrier may have been inserted before the states of loops reached their fixed point, and be redundant now.
     let settled: Vec<OpId> = barriers.difference(&run.conflicts(Some(&barriers))).copied().collect();
+    // Each of the redundant ones is removed alone, since two of them may be redundant only because of each other. It stays out if all
+    // conflicts of the rest are at operations that have a barrier: then no path has lost its order.
     for barrier in settled {
         barriers.remove(&barrier);
         if !run.conflicts(Some(&barriers)).is_subset(&barriers) {
@@ -117,6 +121,8 @@ fn hoist(kernel: &Kernel, run: &mut Run<'_>, barriers: &mut SortedSet<OpId>) {
         }
     });
     for (branch, own) in branches.into_iter().filter(|(_, own)| !own.is_empty()) {
+        // A barrier before the branch orders more than the ones in its arms, so that the attempt cannot be wrong; it can only be of no use.
+        // It is kept if it leaves fewer barriers, each of which is needed, and so the loop ends: every branch is tried once.
         let mut tried = barriers.clone();
         tried.retain(|id| !own.contains(id));
         tried.insert(branch);
@@ -222,6 +228,9 @@ impl<'k> Run<'k> {
     fn conflicts(&mut self, fixed: Option<&SortedSet<OpId>>) -> SortedSet<OpId> {
         self.fixed = fixed.cloned();
         self.heads.clear();
+        // The whole kernel is walked again until the states at the heads of all loops stay the same. They only grow: `repeat` joins what
+        // reaches a head with what was known of it. Accesses, names of slots and ages of groups are finite in number, so this ends. What is
+        // found in the last walk holds for any number of iterations, since the state at each head then includes that at its back edges.
         loop {
             let heads = self.heads.clone();
             self.found.clear();
@@ -255,7 +264,7 @@ impl<'k> Run<'k> {
         match op.kind.family() {
             Family::Flow(Flow::For(_) | Flow::Loop) => self.repeat(id, op, &state),
             Family::Flow(Flow::If) => {
-                // A barrier that an arm needs may be inserted before the branch.
+                // A branch accesses nothing itself; but `hoist` tries whether a barrier before it replaces those of its arms.
                 if self.settle(id, false) {
                     state.barrier();
                 }
@@ -308,6 +317,8 @@ impl<'k> Run<'k> {
                 }
                 Some(state)
             }
+            // A thread that waits for its groups knows that *its* copies have happened, and nothing about those of other threads. So what the
+            // groups access counts as accessed at the wait, and only the next barrier orders it with the accesses of other threads.
             Family::Nv(NvOp::Commit { group, .. }) => {
                 state.commit(group, self.most_in_flight.of_class(group));
                 Some(state)
@@ -392,6 +403,9 @@ impl<'k> Run<'k> {
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
+        // A barrier does not complete copies in flight, so a conflict with one is not a missing barrier but a missing wait. Those of rings
+        // (`claimed`) are left to the rules of rings, which know that a slot is free; but what was in flight when the roles began was
+        // started by other threads, for which no claim of this role says anything.
         let none = SortedSet::new();
         let own = ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed));
         if own || touches.iter().any(|touch| self.before_roles.conflicts_in_flight(&self.numbered, *touch, &none)) {
@@ -414,7 +428,7 @@ impl<'k> Run<'k> {
                 touches.iter().for_each(|touch| state.copy(NvGroup::CpAsync, *touch));
             }
         }
-        // Later accesses must not be to bytes that a copy may write at any time.
+        // The start of a copy is an access too: later accesses must not be to bytes that a copy may write at any time.
         ours.into_iter().for_each(|touch| state.touch(&self.numbered, touch));
     }
 
@@ -446,6 +460,9 @@ impl<'k> Run<'k> {
     /// what a copy accesses that is in flight when the roles begin.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
         let (mut all, mut after) = (SortedSet::new(), None);
+        // Each role is walked by itself from the same state: the barrier before the roles has ordered all accesses, and only copies are still
+        // in flight. What all of its operations access counts, for the code after the roles, as accessed since the last barrier: it is not
+        // known which of them come last.
         self.before_roles = state.in_flight();
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
@@ -467,6 +484,8 @@ impl<'k> Run<'k> {
     }
 
     fn repeat(&mut self, id: OpId, op: &Op, state: &State) -> Option<State> {
+        // The state at the head is what was found in earlier walks, and what enters the loop now. Around the back edge, slots and tiles get
+        // the names that they have in the next iteration (`Passage::Edge`).
         let mut entry = self.heads.remove(&id);
         let names = self.slots.entered(id);
         join(&mut entry, self.renamed(state, Passage::Entry(id), &names));

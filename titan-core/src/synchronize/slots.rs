@@ -184,6 +184,8 @@ impl<'k> Slots<'k> {
             Some(Slot { root: Root::Loop(looped, first(&slot)?), ..slot })
         });
         let mut now = Carried { inside: inside.collect(), moves: SortedMap::new() };
+        // The assumption is an induction hypothesis: if it holds at the head, and `check` finds that every edge to the head moves all clocks
+        // of a root by the same distance, then it holds in the next iteration too. Each round drops a clock or ends, so the rounds end.
         loop {
             self.loops.borrow_mut().insert((looped, slots), Rc::new(now.clone()));
             let (moves, wrong) = self.check(looped, slots, &now);
@@ -210,6 +212,8 @@ impl<'k> Slots<'k> {
             for (at, slot) in now.inside.iter().enumerate() {
                 let (Some(slot), Some(value)) = (slot, given.get(at)) else { continue };
                 let by = self.of(*value, slots).filter(|to| to.root == slot.root);
+                // The distance from the slot at the head to the slot that is passed on, as a number below D: all clocks of the root must
+                // have moved by it. An edge that leaves the loop may differ; then the result of the loop is an unknown slot.
                 let by = by.map(|to| i64::from(to.k) - i64::from(slot.k));
                 let Some(by) = by.map(|by| by.rem_euclid(i64::from(slots.max(1)))) else {
                     if !leaves {
@@ -266,6 +270,7 @@ impl<'k> Slots<'k> {
                     Some(edge) => *self.carried(looped, slot.slots).moves.get(&(edge, slot.root))?,
                     None => 0,
                 };
+                // In the next iteration, the root L is what L + `by` was. So the slot that was L + k is L + (k − by) there.
                 let root = if leaves { Root::After(of, first) } else { slot.root };
                 Some(Slot { root, ..slot }.moved(-by))
             }

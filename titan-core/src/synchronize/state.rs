@@ -176,6 +176,16 @@ struct InFlight {
 
 impl State {
     /// Whether an access needs a barrier before it.
+    ///
+    /// Two accesses to one ring whose slots cannot be compared by their numbers may still be known to be apart, by the claims about the ring
+    /// between them:
+    ///
+    /// ```text
+    /// load of slot %a              marked; %a was waited for and is not released
+    /// claim acquired %b            a slot is given out only when it is free: %b is not %a, which is noted in the mark of the load
+    /// copy to slot %b              so no barrier is needed here
+    /// claim released %a            from here on, the next acquired slot may be %a again
+    /// ```
     pub(super) fn conflicts(&self, all: &Numbered, touch: Number) -> bool {
         self.touched.iter().any(|mark| mark.conflicts(all, touch))
     }
@@ -271,6 +281,7 @@ impl State {
 
     /// Commits the open group of a class, of which waits leave at most `most` groups in flight.
     pub(super) fn commit(&mut self, class: NvGroup, most: usize) {
+        // Groups beyond the oldest one that any wait can tell apart are one set, so that the state is finite in a loop without waits.
         let InFlight { open, groups } = self.of(class);
         groups.insert(0, std::mem::take(open));
         let older = groups.split_off(groups.len().min(most + 1));
@@ -310,6 +321,8 @@ impl State {
 
     /// The join of two control-flow paths.
     pub(super) fn join(&mut self, other: State) {
+        // What may have happened on one of the paths, may have happened; what must be known (stages that are ready) has to hold on both.
+        // Groups are joined by age: a wait for all but `n` groups completes at least those that have this age on every path.
         self.touched.extend(other.touched);
         self.ready.retain(|stage| other.ready.contains(stage));
         for (own, other) in self.in_flight.iter_mut().zip(other.in_flight) {

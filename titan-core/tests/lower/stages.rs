@@ -4,10 +4,11 @@
 use crate::files::VERIFIED;
 use crate::launch::target;
 use std::path::Path;
+use titan_core::complete::{check, complete};
 use titan_core::driver::table::REGISTERS;
 use titan_core::driver::{barrier_program, lower};
 use titan_core::expand::expand;
-use titan_core::ir::{FreeBy, Kernel, OpKind};
+use titan_core::ir::{FreeBy, Kernel, NvOp, OpKind};
 use titan_core::lay_out::lay_out;
 use titan_core::lower::lower as lower_barriers;
 use titan_core::plan::{Plan, plan};
@@ -30,7 +31,7 @@ fn of_rings(kind: &OpKind) -> bool {
 
 #[test]
 fn every_stage_is_a_text() {
-    let mut done = 0;
+    let (mut done, mut weaker) = (0, 0);
     for (nth, (name, verified)) in VERIFIED.iter().enumerate() {
         // In the quick depth, kernels take turns.
         let all = [(32, true), (32, false), (64, true)].into_iter().enumerate();
@@ -38,8 +39,11 @@ fn every_stage_is_a_text() {
             let plan = plan(verified, &target(lanes), aligned);
             let Ok(direct) = lower(verified, &plan) else { continue };
             let laid_out = read_back(&lay_out(verified, &plan).expect("it was lowered"), name);
+            let counted = read_back(&complete(&laid_out, plan.target.copy_async), name);
+            assert_eq!(check(&counted, plan.target.copy_async, 4), Ok(()), "{name}:\n{}", print(&counted));
+            weaker += usize::from(is_weaker_refused(&counted, plan.target.copy_async));
             read_back(
-                &expand(&laid_out, &plan.target, REGISTERS, verified.rings_begin_anew()).expect("it was lowered"),
+                &expand(&counted, &plan.target, REGISTERS, verified.rings_begin_anew()).expect("it was lowered"),
                 name,
             );
             let barriers = read_back(&barrier_program(verified, &plan).expect("it was lowered"), name);
@@ -50,6 +54,25 @@ fn every_stage_is_a_text() {
         }
     }
     assert!(done > test_depth::cases(100, 33), "only {done}");
+    assert!(weaker > test_depth::cases(20, 5), "only {weaker} kernels have waits that must not be weaker");
+}
+
+/// Whether the checker refuses the kernel with one of its waits leaving one more group in flight. (Some waits could be weaker: those that
+/// another wait precedes, and those of groups that are only counted as in flight.)
+fn is_weaker_refused(kernel: &Kernel, copy_async: bool) -> bool {
+    let mut waits = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if matches!(op.kind, OpKind::Nv(NvOp::WaitGroup { .. })) {
+            waits.push(id);
+        }
+    });
+    waits.iter().any(|id| {
+        let mut weaker = kernel.clone();
+        if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = &mut weaker.ops[id.index()].kind {
+            *n += 1;
+        }
+        check(&weaker, copy_async, 4).is_err()
+    })
 }
 
 /// The kernels of one of the filetests of texts, verified.

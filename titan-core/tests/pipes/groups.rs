@@ -1,26 +1,45 @@
-//! Virtual tokens: what is assigned never lets a stage be read early, and lets copies run on where they may.
+//! Completion of copies to the stages of rings: the counts never let a stage be read early, and let copies run on where they may.
 
 use super::program::Item::{Fill, Give, If, Loop, Read, Take};
 use super::program::{Count, Guard, Item, Program};
 use super::random::{Rng, single};
-use titan_core::ir::{Kernel, OpKind, TtgOp};
-use titan_core::pipeline::vtok::{self, Groups};
+use titan_core::complete::{check, complete};
+use titan_core::ir::{Kernel, NvGroup, NvOp, OpKind};
 
 const N: Count = Count { extent: Some(0), more: 0 };
 
-fn kernel(program: &Program) -> Kernel {
-    titan_core::text::parse_one(&program.text()).expect("a kernel")
+/// The kernel of a program, with its groups counted.
+fn completed(program: &Program) -> Kernel {
+    let kernel = titan_core::text::parse_one(&program.text()).expect("a kernel");
+    complete(&kernel, true)
 }
 
 /// The waits of a kernel in program order.
-fn waits(kernel: &Kernel, groups: &Groups) -> Vec<u32> {
+fn waits(kernel: &Kernel) -> Vec<u32> {
     let mut found = Vec::new();
-    kernel.walk(&mut |id, op| {
-        if op.kind == OpKind::Ttg(TtgOp::WaitReady) {
-            found.push(groups.waits[&id]);
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. }) = op.kind {
+            found.push(n);
         }
     });
     found
+}
+
+/// The kernel with some of its waits, by their place in program order, letting one more group run on.
+fn weaker(kernel: &Kernel, which: impl Fn(usize) -> bool) -> Kernel {
+    let mut ids = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if matches!(op.kind, OpKind::Nv(NvOp::WaitGroup { group: NvGroup::CpAsync, .. })) {
+            ids.push(id);
+        }
+    });
+    let mut weaker = kernel.clone();
+    for (_, id) in ids.into_iter().enumerate().filter(|(nth, _)| which(*nth)) {
+        if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = &mut weaker.ops[id.index()].kind {
+            *n += 1;
+        }
+    }
+    weaker
 }
 
 /// As `pipelined(..)` is written out: P copies in front, then one of each.
@@ -39,14 +58,11 @@ fn copies_run_as_far_ahead_as_they_are_begun() {
         for distance in 1..slots as i64 {
             let program = ahead(slots, distance);
             assert_eq!(program.verdict(), None, "{}", program.text());
-            let kernel = kernel(&program);
-            let groups = vtok::assign(&kernel, &|_| true);
-            assert_eq!(waits(&kernel, &groups), [distance as u32 - 1], "{slots} slots, {distance} ahead");
-            assert_eq!(vtok::check(&kernel, &groups, 3 * slots as i64 + 1), Ok(()));
+            let kernel = completed(&program);
+            assert_eq!(waits(&kernel), [distance as u32 - 1], "{slots} slots, {distance} ahead");
+            assert_eq!(check(&kernel, true, 3 * slots as i64 + 1), Ok(()));
             // One group more may be the awaited one.
-            let mut wrong = groups.clone();
-            wrong.waits.values_mut().for_each(|n| *n += 1);
-            assert!(vtok::check(&kernel, &wrong, 3 * slots as i64 + 1).is_err());
+            assert!(check(&weaker(&kernel, |_| true), true, 3 * slots as i64 + 1).is_err());
         }
     }
 }
@@ -60,20 +76,18 @@ fn rings_of_one_class_are_counted_together() {
     let front = Loop(first, vec![If(Guard::Below(0, N), vec![Fill(0), Fill(1)])]);
     let program = Program { slots: vec![2, 2], roles: vec![vec![front, Loop(N, body)]] };
     assert_eq!(program.verdict(), None);
-    let kernel = kernel(&program);
-    let groups = vtok::assign(&kernel, &|_| true);
-    assert_eq!(waits(&kernel, &groups), [0, 0], "both are in one group");
-    assert_eq!(vtok::check(&kernel, &groups, 9), Ok(()));
+    let kernel = completed(&program);
+    assert_eq!(waits(&kernel), [0, 0], "both are in one group");
+    assert_eq!(check(&kernel, true, 9), Ok(()));
 }
 
 #[test]
 fn a_wait_out_of_turn_waits_for_everything() {
     // The second stage is waited for first, then the first one: no count names what is older.
     let program = Program { slots: vec![4, 4], roles: vec![vec![Loop(N, vec![Fill(0), Fill(1), Read(1), Read(0)])]] };
-    let kernel = kernel(&program);
-    let groups = vtok::assign(&kernel, &|_| true);
-    assert_eq!(waits(&kernel, &groups), [0, 1]);
-    assert_eq!(vtok::check(&kernel, &groups, 9), Ok(()));
+    let kernel = completed(&program);
+    assert_eq!(waits(&kernel), [0, 1]);
+    assert_eq!(check(&kernel, true, 9), Ok(()));
 }
 
 #[test]
@@ -85,11 +99,10 @@ fn no_random_program_reads_early() {
         if program.verdict().is_some() {
             continue;
         }
-        let kernel = kernel(&program);
-        let groups = vtok::assign(&kernel, &|_| true);
-        assert_eq!(vtok::check(&kernel, &groups, 7), Ok(()), "{}", program.text());
+        let kernel = completed(&program);
+        assert_eq!(check(&kernel, true, 7), Ok(()), "{}", program.text());
         checked += 1;
-        free += usize::from(groups.waits.values().any(|n| *n > 0));
+        free += usize::from(waits(&kernel).iter().any(|n| *n > 0));
     }
     println!("{checked} programs, {free} with copies in flight after a wait");
     assert!(checked > 300 && free > 60);
@@ -132,18 +145,13 @@ fn left_between(leaves: &str) -> Kernel {
 
 #[test]
 fn a_loop_that_is_left_early_leaves_the_groups_of_that_path() {
-    let kernel = left_between("break");
-    let groups = vtok::assign(&kernel, &|_| true);
+    let kernel = complete(&left_between("break"), true);
     // The stage of the first ring may be in the latest group: that of the `break`.
-    assert_eq!(waits(&kernel, &groups)[2..], [0, 0]);
-    let mut early = groups.clone();
-    let after = *early.waits.keys().nth(2).expect("four waits");
-    assert_eq!(vtok::check(&kernel, &groups, 7), Ok(()));
-    early.waits.insert(after, 1);
-    assert!(vtok::check(&kernel, &early, 7).is_err(), "the checker leaves loops too");
+    assert_eq!(waits(&kernel)[2..], [0, 0]);
+    assert_eq!(check(&kernel, true, 7), Ok(()));
+    assert!(check(&weaker(&kernel, |nth| nth == 2), true, 7).is_err(), "the checker leaves loops too");
     // Without it, the stage of the second ring is the latest.
-    let kernel = left_between("yield");
-    let groups = vtok::assign(&kernel, &|_| true);
-    assert_eq!(waits(&kernel, &groups)[2..], [1, 0]);
-    assert_eq!(vtok::check(&kernel, &groups, 7), Ok(()));
+    let kernel = complete(&left_between("yield"), true);
+    assert_eq!(waits(&kernel)[2..], [1, 0]);
+    assert_eq!(check(&kernel, true, 7), Ok(()));
 }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod cases;
+mod completion;
 mod copies;
 mod coverage;
 mod driver;

@@ -143,6 +143,7 @@ impl Machine<'_> {
             LocalOp::Store => return self.store_local(agent, id, op, obs),
             LocalOp::Load => self.load_local(agent, id, op, obs)?,
             LocalOp::Copy { asynchronous } => return self.copy_local(agent, id, op, asynchronous, obs),
+            LocalOp::Settle { .. } => return Err(unknown("a wait whose groups are not counted")),
             LocalOp::Guard => self.guard_local(agent, op)?,
             LocalOp::Slice { axis, n } => self.slice_local(agent, op, (usize::from(axis), n))?,
             LocalOp::Reshape(shape) => {

@@ -45,7 +45,8 @@ const MODULES: &[(&str, &[&str])] = &[
     ("plan", &["collections", "diag", "ir", "analysis", "verify", "lane", "layout"]),
     ("pipeline", &["collections", "ir", "analysis", "verify"]),
     ("lay_out", &["collections", "ir", "analysis", "verify", "launch", "layout", "plan"]),
-    ("expand", &["collections", "ir", "analysis", "layout", "lay_out", "pipeline", "plan"]),
+    ("complete", &["collections", "ir", "analysis"]),
+    ("expand", &["collections", "ir", "analysis", "layout", "lay_out", "plan"]),
     ("allocate", &["collections", "ir", "layout"]),
     (
         "lower",
@@ -79,6 +80,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "pipeline",
             "plan",
             "lay_out",
+            "complete",
             "expand",
             "allocate",
             "synchronize",

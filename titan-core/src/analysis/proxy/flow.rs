@@ -34,7 +34,8 @@ pub(super) fn run(kernel: &Kernel, overlay: &Overlay) -> Found {
         hazards: SortedMap::new(),
         reuses: SortedMap::new(),
     };
-    // Copies that arrive at a barrier are known to all roles only after all roles have been walked.
+    // Copies that arrive at a barrier are known to all roles only after all roles have been walked. The list of these copies only grows, and
+    // there are finitely many pairs of a copy and a barrier, so the rounds end.
     loop {
         let before = flow.landed.len();
         for (role, block) in threads(kernel).into_iter().enumerate() {
@@ -95,6 +96,8 @@ impl Walk for Flow<'_> {
             return;
         }
         let row = traffic(&op.kind);
+        // The order matters. What an operation demands is judged by what precedes it; its own accesses are in the state before its
+        // ordering effect, since an arrival that also accesses memory publishes these accesses.
         self.demands(id, op, &row, state);
         self.accesses(id, op, state);
         self.orders(id, op, &row, state);
@@ -196,9 +199,12 @@ impl Flow<'_> {
             // No copy into this slot is in flight.
             let ready = !foreign && state.is_ready(self.kernel, &t);
             for (key, mark) in &state.seen {
+                // For an access of another role, a fence after that role's wait is as good as one here, before the arrival: the pair is open
+                // only if both are missing.
                 let open = if scope > Scope::Cta { mark.cluster } else { mark.cta };
                 let open = open && uncovered.is_none_or(|u| u.needs(scope, mark.touched.space()));
                 let conflicts = t.writes || mark.touched.writes;
+                // The slot of this access is ready: the copies in flight in the same ring are for other slots.
                 if key.landing && ready && same_ring(&t, &mark.touched) {
                     continue;
                 }

@@ -288,6 +288,10 @@ impl<'k> Reach<'k> {
         let several = own.is_some_and(|own| self.has_warps(own));
         let mut found: SortedMap<Act, Uncovered> = SortedMap::new();
         let mut begun: SortedMap<Act, Uncovered> = SortedMap::new();
+        // A search over arrivals, each with the kinds of fences that are missing on some path to it. From an arrival, the search goes to all
+        // waits that may be for it, and from each of these to the operations after it; an arrival among them tells further roles. An
+        // operation is taken up again only if a kind of fence is missing that was not known to be (`grows`): four kinds for each of two
+        // programs, so the search ends. Missing kinds along a path are those missing on both of its parts (`and`).
         let mut open = vec![(arrival, false, Uncovered::ALL)];
         while let Some((tells, peer, uncovered)) = open.pop() {
             let Some(word) = sync_point(self.kernel, tells) else { continue };

@@ -160,6 +160,8 @@ impl State {
 
     /// Applies a fence generic → async.
     pub(super) fn fence(&mut self, scope: Scope, space: FenceSpace) {
+        // A fence covers what the thread has done, and so no copy that may still be landing. An access that is covered at both scopes needs no
+        // mark; one that a fence of scope `cta` covered is still open for copies of other programs of the cluster.
         self.seen.retain(|key, mark| {
             if !key.landing && (space == FenceSpace::All || space == mark.touched.space()) {
                 mark.cta = false;
@@ -218,6 +220,7 @@ impl State {
         self.land(|mark| mark.tells.is_some_and(|t| t.is(at)));
     }
 
+    /// Copies become ordinary generic accesses when they have landed: from then on a fence can cover them, and is needed.
     fn land(&mut self, which: impl Fn(&Mark) -> bool) {
         let landed: Vec<(Key, Mark)> =
             self.seen.iter().filter(|(k, m)| k.landing && which(m)).map(|(k, m)| (*k, *m)).collect();
@@ -229,6 +232,9 @@ impl State {
 
     /// Starts the next iteration of a loop: indices that are computed in the loop may now select other parts.
     pub(super) fn next_iteration(&mut self, made: impl Fn(Value) -> bool) {
+        // `%i + 1` of this iteration and `%i` of the next one may be the same part, although the same values differ within an iteration. So
+        // accesses whose index is computed anew become loose: they are compared by bytes only. They stay loose, so this step adds at most
+        // one mark for each access, and the fixed point of the loop is reached after finitely many rounds.
         let anew = |t: &Touched| t.pick().is_some_and(|p| made(p.base));
         for (key, mark) in self.seen.clone().into_iter().filter(|(k, m)| !k.loose && anew(&m.touched)) {
             self.seen.remove(&key);

@@ -111,6 +111,9 @@ impl<W: Walk> Walker<'_, '_, W> {
         self.walk.renamed(&op.args[op.args.len() - inside.len()..], inside, None, &mut entry);
         let mut head = self.headers.get(&id).cloned().unwrap_or_default();
         head.join(&entry);
+        // The state at the head starts with what enters the loop, and grows by what comes around. When nothing is added anymore, the state
+        // holds at the head of every iteration. Nested loops begin with what their head had in the previous round (`headers`), so that each
+        // head grows through the whole walk and the rounds of all loops together are at most the height of the lattice.
         loop {
             self.loops.push(Frame { looped: id, body, again: None, left: None });
             self.block(body, head.clone());

@@ -30,6 +30,9 @@ table! {
     "ttg.local.copy_async" Laid [LocalOp::Copy { asynchronous: true }]
         Plain, operation(Read, two(writes(Local, Generic), reads(Tensor, Generic)), Prefix(Class::CpAsync), Nothing),
         "", "source, smem" => "", ANY, "starts an asynchronous copy of a tile of a tensor to shared memory", [];
+    "ttg.local.settle" Laid [LocalOp::Settle { read }] {read = true} Plain, synchronous(Pipeline, NO_TRAFFIC),
+        "", "any number of: smem" => "", ANY,
+        "waits for the copies to tiles in shared memory and for the bulk stores from them; without operands, for all bulk stores", [];
     "ttg.local.guard" Laid [LocalOp::Guard] Plain, PURE,
         "", "source, condition: bool" => "source", ANY, "the same tile of a tensor; all of it is outside unless the condition holds", [];
     "ttg.local.slice" Laid [LocalOp::Slice { axis, n }] <axis, n> "the axis and its extent" Plain, PURE,

@@ -138,6 +138,8 @@ fn insert(
     fence: (Scope, FenceSpace),
     found: &Found,
 ) -> Option<OpId> {
+    // From the outside inwards: a fence before a loop is executed once. Whether it still covers the hazard, which it does not if the loop
+    // itself makes the access that needs it, is asked of the analysis and not guessed.
     for at in positions(kernel, around, hazard.at, found) {
         let known = overlay.fences.get(&at).copied();
         let wider = known.map_or(fence, |(scope, space)| (scope.max(fence.0), join(space, fence.1)));
@@ -155,6 +157,8 @@ fn insert(
 
 /// Removes placed fences that later ones have made redundant, and narrows the others where possible.
 fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
+    // The measure of each attempt is the set of pairs that no fence covers (normally empty): a change is right if it stays the same. From
+    // the last fence to the first one, since an earlier fence tends to cover what a later one was placed for.
     let pairs = find(kernel, overlay).pairs();
     let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
     for at in placed {

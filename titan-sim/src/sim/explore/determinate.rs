@@ -107,6 +107,7 @@ fn is_of(op: &Op) -> bool {
             | TtgOp::StoreWait => false,
         },
         OpKind::Local(local) => match local {
+            LocalOp::Settle { .. } => false,
             LocalOp::Alloc { .. }
             | LocalOp::Store
             | LocalOp::Load

@@ -95,6 +95,7 @@ impl Machine<'_> {
             },
             OpKind::Local(local) => match local {
                 LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } => privacy.watched,
+                LocalOp::Settle { .. } => false,
                 LocalOp::Alloc { .. }
                 | LocalOp::Guard
                 | LocalOp::Slice { .. }
