@@ -11,7 +11,7 @@
 //!
 //! All numbers are those of somebody else, so the arithmetic has 128 bits.
 //!
-//! Deliberately absent: whether a schedule is good.
+//! Deliberately absent: whether a schedule is good, and whether its interval is the one that the graph asks for.
 
 use super::graph::{Field, Graph, Site};
 use super::placed::Schedule;
@@ -41,10 +41,6 @@ pub fn check(graph: &Graph, schedule: &Schedule, live: Option<i64>) -> Result<()
     if schedule.ii < 1 {
         let title = format!("an initiation interval of {} cycles", schedule.ii);
         return Err(vec![wrong(Site::Interval, title, "it has at least one cycle")]);
-    }
-    if let Some(wanted) = graph.ii().filter(|wanted| *wanted != schedule.ii) {
-        let title = format!("the interval is {}, and the graph asks for {wanted}", schedule.ii);
-        errors.push(wrong(Site::Interval, title, "schedule it for that interval"));
     }
     let places = entries(graph, schedule, &mut errors);
     stages(schedule, &mut errors);
@@ -99,7 +95,8 @@ fn stages(schedule: &Schedule, errors: &mut Errors) {
         }
         let stage = op.cycle.div_euclid(schedule.ii);
         if op.stage != stage {
-            let title = format!("`{}` is issued in cycle {}, which is in stage {stage}, not {}", op.name, op.cycle, op.stage);
+            let title =
+                format!("`{}` is issued in cycle {}, which is in stage {stage}, not {}", op.name, op.cycle, op.stage);
             errors.push(wrong(Site::Op(i, Field::Stage), title, "the stage is the cycle divided by the interval"));
         }
         used.push(stage);
@@ -124,7 +121,8 @@ fn order(schedule: &Schedule, errors: &mut Errors) {
         let op = &schedule.ops[i];
         let site = Site::Op(i, Field::Order);
         if op.order != expected {
-            let title = format!("`{}` has the place {} in the body, where {expected} is the next one", op.name, op.order);
+            let title =
+                format!("`{}` has the place {} in the body, where {expected} is the next one", op.name, op.order);
             errors.push(wrong(site, title, "places count from 0, and each is used once"));
             return;
         }
@@ -132,7 +130,8 @@ fn order(schedule: &Schedule, errors: &mut Errors) {
         if let Some(other) = before.filter(|other| slot(*other) > slot(i)) {
             let (name, late) = (&op.name, &schedule.ops[other].name);
             let (mine, its) = (slot(i), slot(other));
-            let title = format!("`{name}` comes after `{late}` in the body, but cycle {mine} of the interval before {its}");
+            let title =
+                format!("`{name}` comes after `{late}` in the body, but cycle {mine} of the interval before {its}");
             errors.push(wrong(site, title, "the order follows the cycles of the interval"));
         }
         before = Some(i);
@@ -172,7 +171,8 @@ fn units(graph: &Graph, schedule: &Schedule, places: &[At], errors: &mut Errors)
     let ii = i128::from(schedule.ii);
     for (i, a) in graph.ops().iter().enumerate() {
         if a.unit.is_some() && i128::from(a.occupancy) > ii {
-            let title = format!("`{}` holds its unit for {} cycles, and is issued again after {ii}", a.name, a.occupancy);
+            let title =
+                format!("`{}` holds its unit for {} cycles, and is issued again after {ii}", a.name, a.occupancy);
             let site = Site::Op(places[i].entry, Field::Cycle);
             let error = Diagnostic::new(Code::ScheduleSelfOverlap, site, title);
             errors.push(error.help("make the interval longer, or divide the operation"));

@@ -7,6 +7,7 @@
 //! * No number is negative. An operation that holds a unit holds it for at least one cycle.
 //! * The latencies and occupancies together are at most [`MOST_CYCLES`], the weights at most [`MOST_WEIGHT`] and the distances at
 //!   most [`MOST_DISTANCE`]. So all sums over the graph, also those multiplied by an initiation interval, fit into an `i64`.
+//! * An interval that is asked for is at most [`MOST_CYCLES`], too, and no operation holds its unit for longer.
 //! * Every cycle of edges has a positive distance: no operation waits for itself within one iteration.
 //!
 //! Deliberately absent: what the operations are. The graph knows neither the IR nor a machine; units are only names.
@@ -112,7 +113,7 @@ pub struct Draft {
     pub ops: Vec<DraftOp>,
     /// The edges.
     pub edges: Vec<DraftEdge>,
-    /// The only initiation interval that is acceptable, if one is written.
+    /// The initiation interval that is asked for, if one is: the search tries no other.
     pub ii: Option<i64>,
 }
 
@@ -227,7 +228,7 @@ impl Graph {
         &self.edges
     }
 
-    /// The only initiation interval that is acceptable, if there is one.
+    /// The initiation interval that is asked for, if one is: the search tries no other.
     #[must_use]
     pub const fn ii(&self) -> Option<i64> {
         self.ii
@@ -394,9 +395,10 @@ fn sums(ops: &[Op], edges: &[Edge], errors: &mut Errors) {
             };
         }
     };
-    let of_ops = ops.iter().enumerate().flat_map(|(i, op)| {
-        [(Site::Op(i, Field::Latency), op.latency), (Site::Op(i, Field::Occupancy), op.occupancy)]
-    });
+    let of_ops = ops
+        .iter()
+        .enumerate()
+        .flat_map(|(i, op)| [(Site::Op(i, Field::Latency), op.latency), (Site::Op(i, Field::Occupancy), op.occupancy)]);
     let of_edges = edges.iter().enumerate().map(|(i, edge)| (Site::Edge(i, Field::Latency), edge.latency));
     total("latencies and occupancies", MOST_CYCLES, &mut of_ops.chain(of_edges));
     total("weights", MOST_WEIGHT, &mut ops.iter().enumerate().map(|(i, op)| (Site::Op(i, Field::Weight), op.weight)));
@@ -434,10 +436,14 @@ fn circle(ops: &[Op], edges: &[Edge]) -> Option<Diagnostic<Site>> {
         at = edge.from;
     };
     // The path was found against the direction of the edges.
-    let names: Vec<String> = path[first..].iter().rev().map(|(op, _)| format!("`{}`", ops[*op].name)).collect();
+    let against = path[first + 1..].iter().rev();
+    let names: Vec<String> =
+        path[first..=first].iter().chain(against).map(|(op, _)| format!("`{}`", ops[*op].name)).collect();
     let title = match &names[..] {
         [one] => format!("{one} waits for itself in the same iteration"),
-        _ => format!("operations wait for each other in the same iteration: {} and again {}", names.join(", "), names[0]),
+        _ => {
+            format!("operations wait for each other in the same iteration: {} and again {}", names.join(", "), names[0])
+        }
     };
     let site = Site::Edge(path[first].1, Field::From);
     Some(Diagnostic::new(Code::ScheduleCircle, site, title).help("give one of these edges a distance of at least 1"))
@@ -445,9 +451,10 @@ fn circle(ops: &[Op], edges: &[Edge]) -> Option<Diagnostic<Site>> {
 
 /// An operation may not hold its unit for longer than an iteration takes: it would still hold it when it is issued again.
 fn interval(ii: i64, ops: &[Op]) -> Option<Diagnostic<Site>> {
-    if ii < 1 {
+    if !(1..=MOST_CYCLES).contains(&ii) {
         let title = format!("an initiation interval of {ii} cycles");
-        return Some(Diagnostic::new(Code::ScheduleNumber, Site::Interval, title).help("write a positive number"));
+        let help = format!("write a number from 1 to {MOST_CYCLES}");
+        return Some(Diagnostic::new(Code::ScheduleNumber, Site::Interval, title).help(help));
     }
     let (i, op) = ops.iter().enumerate().find(|(_, op)| op.occupancy > ii)?;
     let title = format!("`{}` holds its unit for {} cycles, longer than an iteration of {ii}", op.name, op.occupancy);

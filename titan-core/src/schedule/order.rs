@@ -46,7 +46,8 @@ impl Depths {
 /// The sets of operations, the most critical ones first. Every operation is in exactly one.
 fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<Vec<usize>> {
     let n = graph.ops().len();
-    let weight = |component: &usize| recurrences.all[*component].ops.iter().map(|op| graph.ops()[*op].weight).sum::<i64>();
+    let weight =
+        |component: &usize| recurrences.all[*component].ops.iter().map(|op| graph.ops()[*op].weight).sum::<i64>();
     let mut critical: Vec<usize> = (0..recurrences.all.len()).filter(|i| recurrences.all[*i].ratio.is_some()).collect();
     critical.sort_by(|a, b| {
         // Fractions are compared exactly; heavier recurrences first where they are equal.
@@ -92,7 +93,8 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
         let mut is_down = true;
         while !set.is_empty() {
             let side = |is_down: bool, order: &[usize]| -> Vec<usize> {
-                let next = |op: &usize| -> Vec<usize> { if is_down { below(*op).collect() } else { above(*op).collect() } };
+                let next =
+                    |op: &usize| -> Vec<usize> { if is_down { below(*op).collect() } else { above(*op).collect() } };
                 let found: Vec<usize> = order.iter().flat_map(next).collect();
                 set.iter().copied().filter(|op| found.contains(op)).collect()
             };

@@ -68,7 +68,8 @@ pub(super) fn sequential(graph: &Graph) -> Schedule {
         is_placed[op] = true;
         cycles[op] = cycles[op].max(now);
         now = cycles[op] + ops[op].occupancy;
-        end = end.max(now);
+        // Also an operation that takes no time is issued before the next iteration begins.
+        end = end.max(now).max(cycles[op] + 1);
         for edge in graph.edges().iter().filter(|edge| edge.from == op) {
             let ready = cycles[op] + edge.latency;
             end = end.max(ready);

@@ -61,7 +61,7 @@ pub enum Stop {
         /// The interval.
         ii: i64,
     },
-    /// The only interval that is acceptable is below the bounds.
+    /// The interval that is asked for is below the bounds.
     BelowBounds {
         /// The least possible interval.
         least: i64,
@@ -224,7 +224,7 @@ impl Problem<'_> {
     /// Places recurrences apart from each other: only edges within one of them count.
     ///
     /// An operation that finds no free cycle takes one by force, later than the last time, and those that are in its way are placed
-    /// again. The number of placements is limited, since two operations might displace each other forever.
+    /// again. The number of placements is limited, since operations might displace each other forever.
     fn apart(
         &self,
         ii: i64,
@@ -236,16 +236,20 @@ impl Problem<'_> {
         let n = sequence.len();
         let mut state = State::new(self, ii, true);
         let mut last: Vec<Option<i64>> = vec![None; n];
-        let mut left = PLACEMENTS * n;
-        while let Some(&op) = sequence.iter().find(|op| state.cycles[**op].is_none()) {
-            if left == 0 {
-                return Ok(None);
-            }
-            left -= 1;
+        // How often an operation found no free cycle. Those with the most failures are placed first: the others have more choices.
+        let mut failures = vec![0_usize; n];
+        for _ in 0..PLACEMENTS * n {
+            // Of equal ones the last one is taken, which is the first of the sequence.
+            let unplaced = sequence.iter().rev().filter(|op| state.cycles[**op].is_none());
+            let Some(&op) = unplaced.max_by_key(|op| failures[**op]) else {
+                let cycles: Vec<i64> = state.cycles.iter().map(|cycle| cycle.unwrap_or(0)).collect();
+                return Ok(Some(self.with_stages(ii, cycles)));
+            };
             let wanted = state.ready(op).unwrap_or(depths.depth[op]);
             let cycle = match state.place(op, wanted, choice, steps)? {
                 Some(cycle) => cycle,
                 None => {
+                    failures[op] += 1;
                     let (low, high) = state.window(op, wanted);
                     let next = last[op].map_or(low, |last| low.max(last + 1));
                     if next > high {
@@ -260,8 +264,7 @@ impl Problem<'_> {
             last[op] = Some(cycle);
             state.put(op, cycle, steps)?;
         }
-        let cycles: Vec<i64> = state.cycles.iter().map(|cycle| cycle.unwrap_or(0)).collect();
-        Ok(Some(self.with_stages(ii, cycles)))
+        Ok(None)
     }
 
     /// The same schedule with every operation moved to the earliest free cycle after those that it waits for, the earliest operations
@@ -323,11 +326,12 @@ impl Problem<'_> {
         // time. Against the order, so that the ones after have moved already.
         for (i, component) in self.recurrences.all.iter().enumerate().rev() {
             let is_inside = |op: usize| self.recurrences.of[op] == i;
-            let is_first = component.ops.iter().flat_map(|op| &self.adjacency.into[*op]).all(|e| is_inside(edges[*e].from));
+            let is_first =
+                component.ops.iter().flat_map(|op| &self.adjacency.into[*op]).all(|e| is_inside(edges[*e].from));
             let out = component.ops.iter().flat_map(|op| &self.adjacency.out[*op]).map(|e| &edges[*e]);
-            let slack = out.filter(|edge| !is_inside(edge.to)).map(|edge| {
-                (cycles[edge.to] + ii * edge.distance - cycles[edge.from] - edge.latency).div_euclid(ii)
-            });
+            let slack = out
+                .filter(|edge| !is_inside(edge.to))
+                .map(|edge| (cycles[edge.to] + ii * edge.distance - cycles[edge.from] - edge.latency).div_euclid(ii));
             if let (true, Some(count)) = (is_first, slack.min()) {
                 shift(&mut cycles, &component.ops, count);
             }

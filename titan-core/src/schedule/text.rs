@@ -319,8 +319,7 @@ impl Reader {
         self.places.0.insert(Site::Op(index, Field::Name), word.place);
         let mut entry = Entry { name: word.text.to_owned(), stage: 0, cycle: 0, order: 0 };
         let fields = [("stage", Field::Stage), ("cycle", Field::Cycle), ("order", Field::Order)];
-        for ((keyword, field), value) in
-            fields.into_iter().zip([&mut entry.stage, &mut entry.cycle, &mut entry.order])
+        for ((keyword, field), value) in fields.into_iter().zip([&mut entry.stage, &mut entry.cycle, &mut entry.order])
         {
             line.keyword(keyword)?;
             let (number, place) = line.number()?;

@@ -8,7 +8,7 @@ use titan_core::schedule::graph::Graph;
 /// Whether the schedule is one of the graph and every number in it is right.
 pub fn is_legal(graph: &Graph, schedule: &Schedule, live: Option<i64>) -> bool {
     let ii = schedule.ii;
-    if ii < 1 || schedule.name != graph.name() || graph.ii().is_some_and(|wanted| wanted != ii) {
+    if ii < 1 || schedule.name != graph.name() {
         return false;
     }
     let names: BTreeSet<&str> = schedule.ops.iter().map(|op| op.name.as_str()).collect();
@@ -26,6 +26,14 @@ pub fn is_legal(graph: &Graph, schedule: &Schedule, live: Option<i64>) -> bool {
         let weight = live_weight(graph, ii, &places);
         weight == schedule.live && live.is_none_or(|limit| weight <= limit)
     }
+}
+
+/// The live weight, if every operation has one place.
+pub fn live_of(graph: &Graph, schedule: &Schedule) -> Option<i64> {
+    let entry = |name: &str| schedule.ops.iter().find(|entry| entry.name == name);
+    let places: Option<Vec<(i64, i64)>> =
+        graph.ops().iter().map(|op| entry(&op.name).map(|entry| (entry.cycle, entry.order))).collect();
+    places.filter(|_| schedule.ii >= 1).map(|places| live_weight(graph, schedule.ii, &places))
 }
 
 /// Stages, and the order of the body as the order of the events of one interval in the middle of a long loop.

@@ -9,6 +9,9 @@ use titan_core::schedule::graph::Graph;
 use titan_core::schedule::swing::Options;
 use titan_core::schedule::{Plan, check::check, plan, text};
 
+/// The loop of a matrix product.
+pub const GEMM: &str = include_str!("graphs/gemm.graph");
+
 /// A loop: its text, the numbers of operations and edges, both bounds, and the least interval.
 struct Known {
     name: &'static str,

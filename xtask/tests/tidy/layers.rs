@@ -33,6 +33,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("collections", &[]),
     ("named_enum", &[]),
     ("num", &[]),
+    ("schedule", &["collections", "diag"]),
     ("diag", &["ir"]),
     ("ir", &["entity", "named_enum", "num", "diag"]),
     ("text", &["collections", "entity", "num", "diag", "ir"]),
