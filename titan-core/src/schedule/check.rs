@@ -15,7 +15,7 @@
 
 use super::graph::{Field, Graph, Site};
 use super::placed::Schedule;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, counted};
 
 type Errors = Vec<Diagnostic<Site>>;
 
@@ -150,8 +150,8 @@ fn dependences(graph: &Graph, schedule: &Schedule, places: &[At], errors: &mut E
         let related = Site::Op(from.entry, Field::Cycle);
         if issued < ready {
             let title = format!(
-                "`{second}` is issued {} cycles too early for `{first}`: in cycle {issued}, and not before {ready} (`{kind}`)",
-                ready - issued
+                "`{second}` is issued {} too early for `{first}`: in cycle {issued}, and not before {ready} (`{kind}`)",
+                counted(u64::try_from(ready - issued).unwrap_or(u64::MAX), "cycle")
             );
             errors.push(wrong(site, title, "issue it later").related(related, "what it waits for"));
         } else if issued == from.cycle && edge.from != edge.to && from.order > to.order {

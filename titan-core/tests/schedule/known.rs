@@ -82,3 +82,15 @@ fn schedules_are_deterministic() {
     };
     assert_eq!(all(), all());
 }
+
+/// The example of docs/scheduling.md is what is printed.
+#[test]
+fn the_page_shows_the_schedule_of_its_example() {
+    let page = include_str!("../../../docs/scheduling.md");
+    let block = |begin: &str| {
+        let mut blocks = page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.find(|block| block.starts_with(begin)).expect("the page has this block")
+    };
+    let graph = text::graph(block("graph gemm\n")).expect("it is valid");
+    assert_eq!(text::print_schedule(plan(&graph, &Options::default()).schedule()), block("schedule gemm "));
+}

@@ -91,7 +91,8 @@ fn operations_do_not_wait_for_themselves() {
     assert_eq!((own.0, own.1, own.2), (Code::ScheduleCircle, 8, 13));
     assert_eq!(own.3, "`b` waits for itself in the same iteration");
     // What only follows such a cycle is not named.
-    let text = "graph g\nop x\nop a\nop b\nop y\nedge data x -> a\nedge data a -> b\nedge data b -> a\nedge data b -> y\n";
+    let text =
+        "graph g\nop x\nop a\nop b\nop y\nedge data x -> a\nedge data a -> b\nedge data b -> a\nedge data b -> y\n";
     let found = errors(text);
     assert_eq!(found.len(), 1);
     assert!(!found[0].3.contains("`x`") && !found[0].3.contains("`y`"), "{found:?}");
