@@ -23,6 +23,7 @@ mod order;
 mod placed;
 mod recurrences;
 mod sequence;
+mod steps;
 pub mod swing;
 pub mod text;
 mod units;

@@ -9,6 +9,7 @@
 
 use super::graph::Graph;
 use super::recurrences::{Adjacency, Recurrences};
+use super::steps::{Exhausted, Steps};
 use std::cmp::Reverse;
 
 /// The earliest cycle of each operation, and the number of cycles from it to the end, if units did not matter.
@@ -23,10 +24,11 @@ impl Depths {
     ///
     /// The interval is at least the recurrence bound, so no cycle is longer than zero, and paths without repeated operations are the
     /// longest: as many rounds as there are operations find them.
-    pub(super) fn of(graph: &Graph, ii: i64) -> Depths {
+    pub(super) fn of(graph: &Graph, ii: i64, steps: &mut Steps) -> Result<Depths, Exhausted> {
         let n = graph.ops().len();
         let mut all = Depths { depth: vec![0; n], height: vec![0; n] };
         for _ in 0..n {
+            steps.take(graph.edges().len())?;
             let mut is_changed = false;
             for edge in graph.edges() {
                 let length = edge.latency - ii * edge.distance;
@@ -39,7 +41,7 @@ impl Depths {
                 break;
             }
         }
-        all
+        Ok(all)
     }
 }
 
@@ -81,7 +83,6 @@ fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<
 pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences, depths: &Depths) -> Vec<usize> {
     let n = graph.ops().len();
     let mut order: Vec<usize> = Vec::with_capacity(n);
-    let mut is_ordered = vec![false; n];
     // Edges that close a recurrence would lead back to where the order came from.
     let leads = |e: usize| {
         let edge = &graph.edges()[e];
@@ -93,10 +94,12 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
         let mut is_down = true;
         while !set.is_empty() {
             let side = |is_down: bool, order: &[usize]| -> Vec<usize> {
-                let next =
-                    |op: &usize| -> Vec<usize> { if is_down { below(*op).collect() } else { above(*op).collect() } };
-                let found: Vec<usize> = order.iter().flat_map(next).collect();
-                set.iter().copied().filter(|op| found.contains(op)).collect()
+                let mut is_beside = vec![false; n];
+                for op in order {
+                    let next: Vec<usize> = if is_down { below(*op).collect() } else { above(*op).collect() };
+                    next.into_iter().for_each(|other| is_beside[other] = true);
+                }
+                set.iter().copied().filter(|op| is_beside[*op]).collect()
             };
             let mut ready = side(is_down, &order);
             if ready.is_empty() {
@@ -110,7 +113,6 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
             }
             while let Some(op) = pick(graph, &ready, depths, is_down) {
                 order.push(op);
-                is_ordered[op] = true;
                 ready.retain(|other| *other != op);
                 set.retain(|other| *other != op);
                 let next: Vec<usize> = if is_down { below(op).collect() } else { above(op).collect() };

@@ -24,6 +24,7 @@ use super::order::{Depths, swing};
 use super::placed::Schedule;
 use super::recurrences::{Adjacency, Recurrences};
 use super::sequence::{placed, sequential};
+use super::steps::{Exhausted, Steps};
 use super::units::{Search, Table};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -77,25 +78,6 @@ pub enum Stop {
     Refused,
 }
 
-/// The limit of steps is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exhausted;
-
-/// The number of steps that are left.
-#[derive(Debug)]
-pub(super) struct Steps {
-    left: u64,
-}
-
-impl Steps {
-    pub(super) fn take(&mut self, count: usize) -> Result<(), Exhausted> {
-        // A comparison with nothing is a step, too: every loop takes some.
-        let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
-        self.left = self.left.checked_sub(count).ok_or(Exhausted)?;
-        Ok(())
-    }
-}
-
 /// Placements in a try, for each operation.
 const PLACEMENTS: usize = 32;
 
@@ -142,13 +124,13 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
     let adjacency = Adjacency::of(graph);
     let recurrences = Recurrences::of(graph, &adjacency);
     let problem = Problem { graph, adjacency, recurrences };
-    let mut steps = Steps { left: options.steps };
+    let mut steps = Steps::new(options.steps);
     let mut lightest: Option<i64> = None;
     for ii in first..end {
         let tried = problem.interval(ii, &mut steps).map_err(|Exhausted| Stop::Steps { ii })?;
         let Some(schedule) = tried else { continue };
         if options.live.is_none_or(|limit| schedule.live <= limit) {
-            return Ok(Found { schedule, steps: options.steps - steps.left });
+            return Ok(Found { schedule, steps: options.steps - steps.left() });
         }
         lightest = Some(lightest.map_or(schedule.live, |least| least.min(schedule.live)));
     }
@@ -158,8 +140,7 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
 impl Problem<'_> {
     /// The schedule for an interval, if a try finds one.
     fn interval(&self, ii: i64, steps: &mut Steps) -> Result<Option<Schedule>, Exhausted> {
-        steps.take(self.graph.ops().len().saturating_mul(self.graph.edges().len()))?;
-        let depths = Depths::of(self.graph, ii);
+        let depths = Depths::of(self.graph, ii, steps)?;
         let order = swing(self.graph, &self.adjacency, &self.recurrences, &depths);
         let groups: [&[Try]; 3] = [
             &[Try::Swing(Choice::Near), Try::Swing(Choice::Snug)],
@@ -239,6 +220,7 @@ impl Problem<'_> {
         // How often an operation found no free cycle. Those with the most failures are placed first: the others have more choices.
         let mut failures = vec![0_usize; n];
         for _ in 0..PLACEMENTS * n {
+            steps.take(n)?;
             // Of equal ones the last one is taken, which is the first of the sequence.
             let unplaced = sequence.iter().rev().filter(|op| state.cycles[**op].is_none());
             let Some(&op) = unplaced.max_by_key(|op| failures[**op]) else {
@@ -294,7 +276,7 @@ impl Problem<'_> {
                 (Search::Up, None, _) | (Search::Down, _, _) => continue,
             };
             state.table.release(op, &ops[op]);
-            let cycle = state.table.free(&ops[op], low, high, search, steps)?.unwrap_or(cycles[op]);
+            let cycle = state.table.free(&ops[op], (low, high), search, steps)?.unwrap_or(cycles[op]);
             state.table.reserve(op, &ops[op], cycle);
             (cycles[op], state.cycles[op]) = (cycle, Some(cycle));
         }
@@ -403,7 +385,7 @@ impl<'p, 'g> State<'p, 'g> {
         };
         let search = if is_down { Search::Down } else { Search::Up };
         match choice {
-            Choice::Near => self.table.free(self.op(op), low, high, search, steps),
+            Choice::Near => self.table.free(self.op(op), (low, high), search, steps),
             Choice::Snug => {
                 let wanted = if is_down { high } else { low };
                 self.table.snug(self.op(op), (low, high), wanted, steps)
@@ -418,17 +400,26 @@ impl<'p, 'g> State<'p, 'g> {
         self.narrow(op, cycle, steps)
     }
 
-    /// Removes operations, and computes the windows that the remaining ones leave.
+    /// Removes operations, and computes the windows that the remaining ones leave to their recurrences. Others have no edges that
+    /// count here: only while recurrences are apart is anything removed.
     fn remove(&mut self, ops: &[usize], steps: &mut Steps) -> Result<(), Exhausted> {
+        let recurrences = &self.problem.recurrences;
         for &op in ops {
             self.cycles[op] = None;
             self.table.release(op, self.op(op));
         }
-        self.low.fill(None);
-        self.high.fill(None);
-        for op in 0..self.cycles.len() {
-            if let Some(cycle) = self.cycles[op] {
-                self.narrow(op, cycle, steps)?;
+        let mut changed: Vec<usize> = ops.iter().map(|op| recurrences.of[*op]).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        for component in changed {
+            let ops = &recurrences.all[component].ops;
+            for &op in ops {
+                (self.low[op], self.high[op]) = (None, None);
+            }
+            for &op in ops {
+                if let Some(cycle) = self.cycles[op] {
+                    self.narrow(op, cycle, steps)?;
+                }
             }
         }
         Ok(())

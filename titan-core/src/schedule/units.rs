@@ -4,7 +4,7 @@
 //! length of the interval. Deliberately absent: units that serve several operations at a time; they are several units.
 
 use super::graph::Op;
-use super::swing::{Exhausted, Steps};
+use super::steps::{Exhausted, Steps};
 
 /// A reservation: the operation, its first cycle within the interval, and the number of cycles.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ struct Held {
     cycles: i64,
 }
 
-/// The reservations of all units.
+/// The reservations of all units. Those of a unit do not overlap, and are sorted by their first cycles.
 #[derive(Debug)]
 pub(super) struct Table {
     ii: i64,
@@ -35,9 +35,12 @@ impl Table {
         Table { ii, held: vec![Vec::new(); units] }
     }
 
+    /// Reserves the unit of an operation, which must be free.
     pub(super) fn reserve(&mut self, index: usize, op: &Op, cycle: i64) {
         if let Some(unit) = op.unit {
-            self.held[unit].push(Held { op: index, start: cycle.rem_euclid(self.ii), cycles: op.occupancy });
+            let held = Held { op: index, start: cycle.rem_euclid(self.ii), cycles: op.occupancy };
+            let all = &mut self.held[unit];
+            all.insert(all.partition_point(|other| other.start < held.start), held);
         }
     }
 
@@ -61,6 +64,22 @@ impl Table {
         all.map(|held| held.op).collect()
     }
 
+    /// A reservation in the way of one that begins in `cycle`.
+    ///
+    /// Reservations do not overlap each other, so it is enough to look at the last one that begins before the cycle or in it, and at
+    /// the next one, both around the end of the interval: one that begins earlier has ended before the first of them begins, and one
+    /// that begins later is overlapped only if the second one is.
+    fn blocking(&self, unit: usize, cycle: i64, cycles: i64, steps: &mut Steps) -> Result<Option<Held>, Exhausted> {
+        steps.take(1)?;
+        let all = &self.held[unit];
+        let start = cycle.rem_euclid(self.ii);
+        let next = all.partition_point(|held| held.start <= start);
+        let last = next.checked_sub(1).or(all.len().checked_sub(1));
+        let pair = [last, Some(if next == all.len() { 0 } else { next })];
+        let mut near = pair.into_iter().flatten().filter_map(|i| all.get(i));
+        Ok(near.find(|held| self.overlaps(**held, cycle, cycles)).copied())
+    }
+
     /// The first free cycle for `op` from `low` to `high`, in the direction of the search.
     ///
     /// If a reservation is in the way, every cycle up to its end is occupied by it as well, or overlaps it from the other side: nothing
@@ -68,8 +87,7 @@ impl Table {
     pub(super) fn free(
         &self,
         op: &Op,
-        low: i64,
-        high: i64,
+        (low, high): (i64, i64),
         search: Search,
         steps: &mut Steps,
     ) -> Result<Option<i64>, Exhausted> {
@@ -83,10 +101,7 @@ impl Table {
             Search::Down => (low.max(high - self.ii + 1), high),
         };
         while (low..=high).contains(&cycle) {
-            steps.take(self.held[unit].len())?;
-            let Some(held) = self.held[unit].iter().find(|held| self.overlaps(**held, cycle, op.occupancy)) else {
-                return Ok(Some(cycle));
-            };
+            let Some(held) = self.blocking(unit, cycle, op.occupancy, steps)? else { return Ok(Some(cycle)) };
             // A distance of zero means that both together are longer than an interval.
             let past = match search {
                 Search::Up => (held.start + held.cycles - cycle).rem_euclid(self.ii),
@@ -112,29 +127,33 @@ impl Table {
         wanted: i64,
         steps: &mut Steps,
     ) -> Result<Option<i64>, Exhausted> {
-        let Some(unit) = op.unit else { return Ok(Some(wanted.clamp(low, high))) };
+        let wanted = wanted.clamp(low, high);
+        let Some(unit) = op.unit else { return Ok(Some(wanted)) };
         let all = &self.held[unit];
+        let up = self.free(op, (wanted, high), Search::Up, steps)?;
+        let down = self.free(op, (low, wanted), Search::Down, steps)?;
+        // For each reservation, the one before it around the end of the interval; both may be the same one.
+        let before = all.iter().skip(all.len().saturating_sub(1)).chain(all);
         let mut best: Option<(usize, i64, i64)> = None;
-        let clamped = wanted.clamp(low, high);
-        let up = self.free(op, clamped, high, Search::Up, steps)?;
-        let down = self.free(op, low, clamped, Search::Down, steps)?;
-        let beside = all.iter().flat_map(|held| [held.start + held.cycles, held.start - op.occupancy]);
-        // Of equal cycles modulo II, the first one in the window and the one before and after the wanted one.
-        let moved = beside.flat_map(|cycle| {
-            let near = clamped + (cycle - clamped).rem_euclid(self.ii);
-            [near, near - self.ii]
-        });
-        for cycle in up.into_iter().chain(down).chain(moved).filter(|cycle| (low..=high).contains(cycle)) {
-            steps.take(all.len())?;
-            if all.iter().any(|held| self.overlaps(*held, cycle, op.occupancy)) {
-                continue;
+        let mut offer = |loose: usize, cycle: i64| {
+            // Of equal cycles modulo II, the ones on both sides of the wanted one.
+            let near = wanted + (cycle - wanted).rem_euclid(self.ii);
+            for cycle in [near, near - self.ii].into_iter().filter(|cycle| (low..=high).contains(cycle)) {
+                let offer = (loose, (cycle - wanted).abs(), cycle);
+                best = best.filter(|best| *best <= offer).or(Some(offer));
             }
-            let touches = |at: i64, other: i64| (at - other).rem_euclid(self.ii) == 0;
-            let after = all.iter().any(|held| touches(held.start + held.cycles, cycle));
-            let before = all.iter().any(|held| touches(cycle + op.occupancy, held.start));
-            let loose = usize::from(!after) + usize::from(!before);
-            let offer = (loose, (cycle - clamped).abs(), cycle);
-            best = best.filter(|best| *best <= offer).or(Some(offer));
+        };
+        up.into_iter().chain(down).for_each(|cycle| offer(2, cycle));
+        for (held, next) in before.zip(all) {
+            steps.take(1)?;
+            let end = held.start + held.cycles;
+            // The free cycles between the two; a single reservation is followed by itself.
+            let gap = if all.len() == 1 { self.ii - held.cycles } else { (next.start - end).rem_euclid(self.ii) };
+            if gap >= op.occupancy {
+                let loose = usize::from(gap != op.occupancy);
+                offer(loose, end);
+                offer(loose, next.start - op.occupancy);
+            }
         }
         Ok(best.map(|(_, _, cycle)| cycle))
     }

@@ -36,8 +36,8 @@ fn feasible(graph: &Graph, ii: i64, choices: &mut u64) -> Option<bool> {
     let mut ops: Vec<usize> = (0..n).filter(|op| graph.ops()[*op].unit.is_some()).collect();
     let is_alone = |op: usize| path[op][op].is_none();
     ops.sort_by_key(|op| (is_alone(*op), -graph.ops()[*op].occupancy, *op));
-    let mut used = vec![vec![false; ii as usize]; graph.units().len()];
-    branch(graph, ii, &path, &ops, &mut Vec::new(), &mut used, choices)
+    let used = vec![vec![false; ii as usize]; graph.units().len()];
+    Search { graph, ii, path, ops, chosen: Vec::new(), used }.branch(choices)
 }
 
 /// Longest paths; whether no cycle is longer than zero.
@@ -46,10 +46,10 @@ fn close(path: &mut [Vec<Option<i64>>]) -> bool {
     for via in 0..n {
         for a in 0..n {
             for b in 0..n {
-                if let (Some(x), Some(y)) = (path[a][via], path[via][b]) {
-                    if path[a][b].is_none_or(|known| known < x + y) {
-                        path[a][b] = Some(x + y);
-                    }
+                if let (Some(x), Some(y)) = (path[a][via], path[via][b])
+                    && path[a][b].is_none_or(|known| known < x + y)
+                {
+                    path[a][b] = Some(x + y);
                 }
             }
         }
@@ -60,52 +60,54 @@ fn close(path: &mut [Vec<Option<i64>>]) -> bool {
     true
 }
 
-fn branch(
-    graph: &Graph,
+/// The cycles that are chosen for the first of the operations.
+struct Search<'g> {
+    graph: &'g Graph,
     ii: i64,
-    path: &[Vec<Option<i64>>],
-    ops: &[usize],
-    chosen: &mut Vec<i64>,
-    used: &mut [Vec<bool>],
-    choices: &mut u64,
-) -> Option<bool> {
-    let Some(&op) = ops.get(chosen.len()) else { return Some(true) };
-    let (unit, occupancy) = (graph.ops()[op].unit.expect("only those with a unit"), graph.ops()[op].occupancy);
-    // All operations may be moved together, so the first one needs only one cycle.
-    let ends = if chosen.is_empty() { 1 } else { ii };
-    for cycle in 0..ends {
-        *choices += 1;
-        if *choices > MOST {
-            return None;
-        }
-        let cells: Vec<usize> = (cycle..cycle + occupancy).map(|cell| (cell % ii) as usize).collect();
-        if cells.iter().any(|cell| used[unit][*cell]) {
-            continue;
-        }
-        chosen.push(cycle);
-        cells.iter().for_each(|cell| used[unit][*cell] = true);
-        let found = if has_stages(ii, path, ops, chosen) {
-            branch(graph, ii, path, ops, chosen, used, choices)
-        } else {
-            Some(false)
-        };
-        chosen.pop();
-        cells.iter().for_each(|cell| used[unit][*cell] = false);
-        if found != Some(false) {
-            return found;
-        }
-    }
-    Some(false)
+    path: Vec<Vec<Option<i64>>>,
+    ops: Vec<usize>,
+    chosen: Vec<i64>,
+    used: Vec<Vec<bool>>,
 }
 
-/// Whether there are stages k with `II · k + cycle` for the chosen operations that satisfy all longest paths between them.
-fn has_stages(ii: i64, path: &[Vec<Option<i64>>], ops: &[usize], chosen: &[i64]) -> bool {
-    let n = chosen.len();
-    let mut stages: Vec<Vec<Option<i64>>> = vec![vec![None; n]; n];
-    for a in 0..n {
-        for b in 0..n {
-            stages[a][b] = path[ops[a]][ops[b]].map(|length| -(-(length + chosen[a] - chosen[b])).div_euclid(ii));
+impl Search<'_> {
+    fn branch(&mut self, choices: &mut u64) -> Option<bool> {
+        let Some(&index) = self.ops.get(self.chosen.len()) else { return Some(true) };
+        let op = &self.graph.ops()[index];
+        let unit = op.unit.expect("only those with a unit");
+        // All operations may be moved together, so the first one needs only one cycle.
+        let end = if self.chosen.is_empty() { 1 } else { self.ii };
+        for cycle in 0..end {
+            *choices += 1;
+            if *choices > MOST {
+                return None;
+            }
+            let cells: Vec<usize> = (cycle..cycle + op.occupancy).map(|cell| (cell % self.ii) as usize).collect();
+            if cells.iter().any(|cell| self.used[unit][*cell]) {
+                continue;
+            }
+            self.chosen.push(cycle);
+            cells.iter().for_each(|cell| self.used[unit][*cell] = true);
+            let found = if self.has_stages() { self.branch(choices) } else { Some(false) };
+            self.chosen.pop();
+            cells.iter().for_each(|cell| self.used[unit][*cell] = false);
+            if found != Some(false) {
+                return found;
+            }
         }
+        Some(false)
     }
-    close(&mut stages)
+
+    /// Whether there are stages k with `II · k + cycle` for the chosen operations that satisfy all longest paths between them.
+    fn has_stages(&self) -> bool {
+        let n = self.chosen.len();
+        let mut stages: Vec<Vec<Option<i64>>> = vec![vec![None; n]; n];
+        for a in 0..n {
+            for b in 0..n {
+                let early = self.path[self.ops[a]][self.ops[b]].map(|length| length + self.chosen[a] - self.chosen[b]);
+                stages[a][b] = early.map(|early| -(-early).div_euclid(self.ii));
+            }
+        }
+        close(&mut stages)
+    }
 }

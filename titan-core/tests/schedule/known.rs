@@ -70,7 +70,6 @@ fn the_least_intervals_are_found() {
         assert_eq!(found.schedule.ii, known.least, "{}", known.name);
         assert_eq!(check(&graph, &found.schedule, None), Ok(()), "{}", known.name);
         assert!(execution::is_legal(&graph, &found.schedule, None), "{}", known.name);
-        println!("{}: {} steps, {} stages", known.name, found.steps, found.schedule.stages);
     }
 }
 

@@ -12,7 +12,7 @@ const BEGIN: &str = "<!-- the list of misses, written by the test `optimal` -->\
 
 #[test]
 fn small_graphs_have_the_least_interval_or_are_listed() {
-    let seeds = test_depth::cases(400, 120);
+    let seeds = test_depth::cases(400, 80);
     let (mut equal, mut undecided, mut misses) = (0, 0, String::new());
     for seed in 1..=seeds {
         let graph = random::graph(seed, 12);
@@ -35,7 +35,6 @@ fn small_graphs_have_the_least_interval_or_are_listed() {
         }
     }
     let count = misses.lines().count();
-    println!("{equal} equal, {count} misses, {undecided} undecided");
     assert!(equal >= 60, "{equal} of {seeds}");
     assert!(undecided * 10 <= seeds, "{undecided} of {seeds} are undecided");
     let page = std::fs::read_to_string(PAGE).expect("docs/scheduling.md");
