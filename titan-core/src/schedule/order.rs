@@ -12,6 +12,25 @@ use super::recurrences::{Adjacency, Recurrences};
 use super::steps::{Exhausted, Steps};
 use std::cmp::Reverse;
 
+/// What does not depend on the interval.
+#[derive(Debug)]
+pub(super) struct Problem<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) adjacency: Adjacency,
+    pub(super) recurrences: Recurrences,
+    /// The sets of operations, the most critical ones first. Every operation is in exactly one.
+    sets: Vec<Vec<usize>>,
+}
+
+impl<'g> Problem<'g> {
+    pub(super) fn new(graph: &'g Graph) -> Self {
+        let adjacency = Adjacency::of(graph);
+        let recurrences = Recurrences::of(graph, &adjacency);
+        let sets = sets(graph, &adjacency, &recurrences);
+        Problem { graph, adjacency, recurrences, sets }
+    }
+}
+
 /// The earliest cycle of each operation, and the number of cycles from it to the end, if units did not matter.
 #[derive(Debug)]
 pub(super) struct Depths {
@@ -45,7 +64,7 @@ impl Depths {
     }
 }
 
-/// The sets of operations, the most critical ones first. Every operation is in exactly one.
+/// The sets of operations.
 fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<Vec<usize>> {
     let n = graph.ops().len();
     let weight =
@@ -80,7 +99,8 @@ fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<
 /// The order in which operations are placed.
 ///
 /// Each operation is pushed once: it leaves its set when it is. The loops end because each round of the inner one pushes an operation.
-pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences, depths: &Depths) -> Vec<usize> {
+pub(super) fn swing(problem: &Problem<'_>, depths: &Depths, steps: &mut Steps) -> Result<Vec<usize>, Exhausted> {
+    let Problem { graph, adjacency, recurrences, sets } = problem;
     let n = graph.ops().len();
     let mut order: Vec<usize> = Vec::with_capacity(n);
     // Edges that close a recurrence would lead back to where the order came from.
@@ -90,7 +110,7 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
     };
     let below = |op: usize| adjacency.out[op].iter().filter(|e| leads(**e)).map(|e| graph.edges()[*e].to);
     let above = |op: usize| adjacency.into[op].iter().filter(|e| leads(**e)).map(|e| graph.edges()[*e].from);
-    for mut set in sets(graph, adjacency, recurrences) {
+    for mut set in sets.iter().cloned() {
         let mut is_down = true;
         while !set.is_empty() {
             let side = |is_down: bool, order: &[usize]| -> Vec<usize> {
@@ -101,6 +121,7 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
                 }
                 set.iter().copied().filter(|op| is_beside[*op]).collect()
             };
+            steps.take(graph.edges().len())?;
             let mut ready = side(is_down, &order);
             if ready.is_empty() {
                 is_down = !is_down;
@@ -112,6 +133,7 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
                 ready.extend(set.iter().copied().max_by_key(|op| (depths.height[*op], Reverse(*op))));
             }
             while let Some(op) = pick(graph, &ready, depths, is_down) {
+                steps.take(ready.len())?;
                 order.push(op);
                 ready.retain(|other| *other != op);
                 set.retain(|other| *other != op);
@@ -125,7 +147,7 @@ pub(super) fn swing(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurren
             is_down = !is_down;
         }
     }
-    order
+    Ok(order)
 }
 
 /// The next operation of those that are ready: the one with the longest way to go, then the least free one, then the heaviest.

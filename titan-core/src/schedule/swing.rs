@@ -18,11 +18,10 @@
 //!
 //! Deliberately absent: an exact search. The greatest interval for which this one finds nothing is not proved to have no schedule.
 
-use super::bounds::{Bounds, bounds};
+use super::bounds::bounds;
 use super::graph::{Graph, Op};
-use super::order::{Depths, swing};
+use super::order::{Depths, Problem, swing};
 use super::placed::Schedule;
-use super::recurrences::{Adjacency, Recurrences};
 use super::sequence::{placed, sequential};
 use super::steps::{Exhausted, Steps};
 use super::units::{Search, Table};
@@ -101,29 +100,19 @@ enum Try {
     LongestFirst,
 }
 
-/// What does not depend on the interval.
-struct Problem<'g> {
-    graph: &'g Graph,
-    adjacency: Adjacency,
-    recurrences: Recurrences,
-}
-
 /// Searches for the schedule with the least interval, and among several tries for that interval for the least live weight.
 ///
 /// # Errors
 ///
 /// Why there is none; [`plan`](super::plan) falls back on the sequential schedule.
 pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
-    let Bounds { resource, recurrence } = bounds(graph);
-    let least = Bounds { resource, recurrence }.least();
+    let least = bounds(graph).least();
     let (first, end) = match graph.ii() {
         Some(ii) if ii < least => return Err(Stop::BelowBounds { least }),
         Some(ii) => (ii, ii + 1),
         None => (least, sequential(graph).ii),
     };
-    let adjacency = Adjacency::of(graph);
-    let recurrences = Recurrences::of(graph, &adjacency);
-    let problem = Problem { graph, adjacency, recurrences };
+    let problem = Problem::new(graph);
     let mut steps = Steps::new(options.steps);
     let mut lightest: Option<i64> = None;
     for ii in first..end {
@@ -141,7 +130,7 @@ impl Problem<'_> {
     /// The schedule for an interval, if a try finds one.
     fn interval(&self, ii: i64, steps: &mut Steps) -> Result<Option<Schedule>, Exhausted> {
         let depths = Depths::of(self.graph, ii, steps)?;
-        let order = swing(self.graph, &self.adjacency, &self.recurrences, &depths);
+        let order = swing(self, &depths, steps)?;
         let groups: [&[Try]; 3] = [
             &[Try::Swing(Choice::Near), Try::Swing(Choice::Snug)],
             &[Try::Apart(Choice::Near), Try::Apart(Choice::Snug)],

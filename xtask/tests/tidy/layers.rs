@@ -140,7 +140,7 @@ const SCHEDULE: &[(&str, &[&str])] = &[
     ("recurrences", &["graph", "bounds"]),
     ("order", &["graph", "steps", "recurrences"]),
     ("units", &["graph", "steps"]),
-    ("swing", &["graph", "placed", "steps", "bounds", "live", "sequence", "recurrences", "order", "units"]),
+    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.
