@@ -23,6 +23,7 @@ pub(crate) fn command() -> Command {
         .subcommand(opt().arg(file()))
         .subcommand(emit().arg(file()))
         .subcommand(sim().arg(file()).arg(json()))
+        .subcommand(schedule())
         .subcommand(
             Command::new("fmt")
                 .about("Print the canonical text of a file; comments inside kernels are lost")
@@ -49,6 +50,36 @@ fn check() -> Command {
 /// Targets for which code is generated, any number of them.
 fn several(default: &[&'static str]) -> Arg {
     target().action(ArgAction::Append).default_values(default.iter().copied())
+}
+
+/// The command that schedules dependence graphs.
+fn schedule() -> Command {
+    let file = Arg::new("FILE").required(true).value_parser(value_parser!(PathBuf));
+    Command::new("schedule")
+        .about("Print the bounds and the modulo schedule of a dependence graph (docs/scheduling.md)")
+        .arg(file.help("A dependence graph; `-` is stdin"))
+        .arg(
+            Arg::new("steps")
+                .long("steps")
+                .value_name("N")
+                .value_parser(value_parser!(u64))
+                .help("Stop the search after this many steps (10,000,000 by default)"),
+        )
+        .arg(
+            Arg::new("live")
+                .long("live")
+                .value_name("N")
+                .value_parser(value_parser!(i64).range(0..))
+                .help("The greatest live weight that a schedule may have"),
+        )
+        .arg(
+            Arg::new("check")
+                .long("check")
+                .value_name("SCHEDULE")
+                .value_parser(value_parser!(PathBuf))
+                .conflicts_with("steps")
+                .help("Check this schedule instead of making one"),
+        )
 }
 
 /// The command that runs passes on kernels.

@@ -5,6 +5,7 @@
 //! titan sim FILE.tir       runs it in the simulator: reports races, deadlocks, reads of uninitialised memory, with the schedule
 //! titan opt FILE.tir       runs passes by name: proxy fences, rings for `pipelined` loops, fused roles
 //! titan emit FILE.tir      prints the kernels at a stage of compilation for a target: laid out, as barrier programs, as PTX
+//! titan schedule FILE      prints the bounds and the modulo schedule of a dependence graph
 //! titan fmt FILE.tir       prints the canonical text of a file
 //! titan explain T0402      explains an error code
 //! titan doctor             checks the machine and the crate: toolchain, profiles, cache, devices
@@ -34,6 +35,7 @@ mod fmt;
 mod opt;
 mod picture;
 mod report;
+mod schedule;
 mod sim;
 mod timeline;
 
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Some(("sim", m)) => sim::run(m, &mut out),
         Some(("opt", m)) => opt::run(m, &mut out),
         Some(("emit", m)) => emit::run(m, &mut out),
+        Some(("schedule", m)) => schedule::run(m, &mut out),
         Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
         Some(("explain", m)) => explain::run(cli::code(m), &cli::targets(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),

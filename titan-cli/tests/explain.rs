@@ -24,11 +24,8 @@ fn explain_gives_the_choices_for_a_kernel() {
         assert!(good.contains(part), "no `{part}` in\n{good}");
     }
     let none = stdout(&["explain", "ring.tir", "--target", "sm_90a"], 0);
-    for part in [
-        "  sm_90a: none; its code would be that for older GPUs\n",
-        "its M is 16",
-        "`sa` is not copied in bulk",
-    ] {
+    for part in ["  sm_90a: none; its code would be that for older GPUs\n", "its M is 16", "`sa` is not copied in bulk"]
+    {
         assert!(none.contains(part), "no `{part}` in\n{none}");
     }
     assert!(!none.contains("sm_80"), "{none}");

@@ -28,6 +28,7 @@ pub mod lower;
 pub mod num;
 pub mod pipeline;
 pub mod plan;
+pub mod schedule;
 pub mod synchronize;
 pub mod text;
 pub mod verify;

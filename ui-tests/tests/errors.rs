@@ -89,6 +89,42 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-macros/src/warning.rs", "codes(false, &[])")),
     },
     Elsewhere {
+        code: Code::ScheduleText,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/texts.rs", "Code::ScheduleText")),
+        passes: Some(("titan-core/tests/schedule/texts.rs", "fn what_is_read_prints_back")),
+    },
+    Elsewhere {
+        code: Code::ScheduleName,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/validation.rs", "Code::ScheduleName")),
+        passes: Some(("titan-core/tests/schedule/validation.rs", "fn a_valid_graph_is_accepted")),
+    },
+    Elsewhere {
+        code: Code::ScheduleNumber,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/validation.rs", "Code::ScheduleNumber")),
+        passes: Some(("titan-core/tests/schedule/validation.rs", "fn a_valid_graph_is_accepted")),
+    },
+    Elsewhere {
+        code: Code::ScheduleCircle,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/validation.rs", "Code::ScheduleCircle")),
+        passes: Some(("titan-core/tests/schedule/validation.rs", "fn a_valid_graph_is_accepted")),
+    },
+    Elsewhere {
+        code: Code::ScheduleSelfOverlap,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/validation.rs", "Code::ScheduleSelfOverlap")),
+        passes: Some(("titan-core/tests/schedule/validation.rs", "fn a_valid_graph_is_accepted")),
+    },
+    Elsewhere {
+        code: Code::ScheduleIllegal,
+        why: "only the text of a dependence graph or of its schedule",
+        fails: Some(("titan-core/tests/schedule/mutants.rs", "Code::ScheduleIllegal")),
+        passes: Some(("titan-core/tests/schedule/mutants.rs", "fn the_schedules_themselves_are_legal")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -183,6 +183,12 @@ codes! {
     NoCode "T0907" Titan "a target that gets no code" => Warning;
     SimplerSchedule "T0908" Titan "a schedule that could not be verified" => Warning;
     CodeNote "T0909" Titan "a note about the code of a kernel" => Note;
+    ScheduleText "T1001" Titan "text that is not a graph or a schedule";
+    ScheduleName "T1002" Titan "a name of a graph that is unknown or used twice";
+    ScheduleNumber "T1003" Titan "a number of a graph that is out of range";
+    ScheduleCircle "T1004" Titan "operations that wait for each other in the same iteration";
+    ScheduleSelfOverlap "T1005" Titan "an operation that holds a unit for longer than an iteration takes";
+    ScheduleIllegal "T1006" Titan "a schedule that is not legal for its graph";
 }
 
 impl fmt::Display for Code {

@@ -1,0 +1,36 @@
+//! The weight of the results that are live at the same time in an overlapped loop.
+//!
+//! A result takes its registers from the issue of its operation, which may write them at any time, until it is complete and its last
+//! reader has been issued. If it is live for longer than an interval, instances of several iterations are live at the same time.
+//!
+//! Deliberately absent: a register allocator. Results of different widths may not fit although their sum does.
+
+use super::graph::Graph;
+
+/// The greatest sum of weights in a cycle of the interval.
+pub(super) fn live_weight(graph: &Graph, ii: i64, cycles: &[i64]) -> i64 {
+    let mut ends: Vec<i64> = graph.ops().iter().zip(cycles).map(|(op, cycle)| cycle + op.latency.max(1)).collect();
+    for edge in graph.edges().iter().filter(|edge| edge.kind.carries_value()) {
+        ends[edge.from] = ends[edge.from].max(cycles[edge.to] + ii * edge.distance);
+    }
+    // Instances that are live in every cycle of the interval, and the changes at the ends of the others.
+    let mut always = 0;
+    let mut changes: Vec<(i64, i64)> = Vec::new();
+    for ((op, cycle), end) in graph.ops().iter().zip(cycles).zip(ends).filter(|((op, _), _)| op.weight > 0) {
+        let length = end - cycle;
+        always += op.weight * (length / ii);
+        let (start, end) = (cycle.rem_euclid(ii), end.rem_euclid(ii));
+        if length % ii != 0 {
+            changes.extend([(start, op.weight), (end, -op.weight)]);
+            // It is live across the end of the interval, so it is live at its beginning.
+            always += if start > end { op.weight } else { 0 };
+        }
+    }
+    // In the same cycle, what ends makes room first.
+    changes.sort_unstable();
+    let mut now = always;
+    changes.into_iter().fold(always, |most, (_, change)| {
+        now += change;
+        most.max(now)
+    })
+}

@@ -1,0 +1,85 @@
+//! The limits of the search, and what is left when they are reached: the sequential schedule.
+
+use crate::{execution, random};
+use titan_core::schedule::bounds::bounds;
+use titan_core::schedule::swing::{Options, Stop, search};
+use titan_core::schedule::{FALLBACK_SLOTS, Plan, check::check, plan, text};
+
+const BACKWARD: &str = include_str!("graphs/attention_backward.graph");
+
+#[test]
+fn every_graph_has_a_sequential_schedule() {
+    for seed in 1..=300 {
+        let graph = random::graph(seed, 12);
+        let Plan::Sequential { stop, schedule, slots } = plan(&graph, &Options { steps: 0, live: None }) else {
+            // The bound of the interval may be that of the sequential schedule, but nothing can be found in no steps.
+            panic!("{seed}: found in no steps")
+        };
+        let least = bounds(&graph).least();
+        match stop {
+            Stop::Steps { ii } => assert_eq!(ii, least, "{seed}"),
+            Stop::NothingShorter => assert!(schedule.ii <= least, "{seed}"),
+            Stop::BelowBounds { .. } | Stop::Live { .. } | Stop::Refused => panic!("{seed}: {stop:?}"),
+        }
+        assert_eq!((schedule.stages, slots), (1, FALLBACK_SLOTS), "{seed}");
+        assert_eq!(check(&graph, &schedule, None), Ok(()), "{seed}");
+        assert!(execution::is_legal(&graph, &schedule, None), "{seed}");
+    }
+}
+
+/// A limit either stops the search or does not change what it finds.
+#[test]
+fn the_limit_of_steps_is_exact() {
+    let graph = text::graph(BACKWARD).expect("it is valid");
+    let found = search(&graph, &Options::default()).expect("there is a schedule");
+    for steps in [0, 1, 10, 100, found.steps / 2, found.steps - 1] {
+        assert_eq!(search(&graph, &Options { steps, live: None }), Err(Stop::Steps { ii: 1033 }), "{steps}");
+    }
+    for steps in [found.steps, found.steps + 1, u64::MAX] {
+        assert_eq!(search(&graph, &Options { steps, live: None }).as_ref(), Ok(&found), "{steps}");
+    }
+}
+
+#[test]
+fn the_interval_that_is_asked_for_is_the_only_one() {
+    let with = |ii: i64| text::graph(&BACKWARD.replace("graph attention_backward", &format!("graph g ii {ii}")));
+    let below = with(1032).expect("it is valid");
+    assert_eq!(search(&below, &Options::default()), Err(Stop::BelowBounds { least: 1033 }));
+    let above = with(1100).expect("it is valid");
+    assert_eq!(search(&above, &Options::default()).map(|found| found.schedule.ii), Ok(1100));
+}
+
+/// With less overlap, fewer results are live: the interval grows until the limit is kept.
+#[test]
+fn live_weight_is_limited() {
+    let graph = text::graph(
+        "graph g\nunit copy\nunit alu\nop load unit copy 1 latency 20 weight 8\nop use unit alu 2 latency 4\nedge data load -> use\n",
+    )
+    .expect("it is valid");
+    let free = search(&graph, &Options::default()).expect("there is a schedule").schedule;
+    assert_eq!((free.ii, free.live), (2, 80));
+    let limited = search(&graph, &Options { live: Some(40), ..Options::default() }).expect("there is one").schedule;
+    assert_eq!((limited.ii, limited.live), (4, 40));
+    assert_eq!(check(&graph, &limited, Some(40)), Ok(()));
+    assert!(check(&graph, &limited, Some(39)).is_err());
+    let none = search(&graph, &Options { live: Some(7), ..Options::default() });
+    assert_eq!(none, Err(Stop::Live { least: 8 }));
+}
+
+/// Intervals of millions of cycles cost as much as short ones.
+#[test]
+fn long_intervals_are_no_more_work() {
+    let scaled = |factor: i64| {
+        let mut draft = text::draft(BACKWARD).expect("it reads").0;
+        for op in &mut draft.ops {
+            op.latency *= factor;
+            if let Some((_, cycles)) = &mut op.unit {
+                *cycles *= factor;
+            }
+        }
+        draft.edges.iter_mut().filter_map(|edge| edge.latency.as_mut()).for_each(|latency| *latency *= factor);
+        search(&draft.check().expect("it is valid"), &Options::default()).expect("there is a schedule")
+    };
+    let (one, many) = (scaled(1), scaled(50_000));
+    assert_eq!((many.schedule.ii, many.steps), (one.schedule.ii * 50_000, one.steps));
+}
