@@ -74,7 +74,7 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
 }
 
 /// The operations that conflict with earlier accesses despite the barriers of the kernel; and those that conflict with a copy in flight,
-/// which a barrier does not order. The verifier checks copies to rings instead.
+/// which a barrier does not order. For the tests of this module: the verifier has an analysis of its own (rule 66).
 #[must_use]
 pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
     let tree = Tree::new(kernel);
