@@ -255,7 +255,7 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
     Ok(())
 }
 
-/// The extents that a box may have of which a program states the number of bytes alone: each extent is at most [`MOST_EXTENT`], and the last one
+/// The extents that a box may have of which a program states the number of bytes alone: each extent is at most 256, and the last one
 /// is a multiple of 16 bytes. None if no tensor map describes such a box, or if it has no whole elements.
 #[must_use]
 pub fn extents_of(bytes: u32, elem: Elem, rank: usize) -> Vec<Vec<u32>> {
