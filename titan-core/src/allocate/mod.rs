@@ -29,6 +29,9 @@ use crate::ir::{BarrierTy, Block, Kernel, NvOp, Op, OpId, OpKind, RegionOp, TtgO
 /// The bytes at the beginning that are unused if MMAs of warpgroups read regions; barriers fill the rest up to the next region.
 const UNUSED: u32 = 16;
 
+/// The alignment of tiles that are copied in bulk (PTX ISA, "cp.async.bulk.tensor").
+const BOX: u32 = 128;
+
 /// The live range of a region, as positions in program order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
@@ -179,6 +182,11 @@ impl<'k> Walk<'k> {
             // The operation uses the regions to which its operands refer.
             let named: Vec<usize> = op.args.iter().filter_map(|v| self.by_value.get(v)).copied().collect();
             named.iter().for_each(|region| self.mark(*region));
+            if let OpKind::Nv(NvOp::BulkLoad { tensor: true, .. } | NvOp::BulkStore { tensor: true, .. }) = op.kind {
+                let tiles = op.args.iter().filter(|v| matches!(self.kernel.ty(**v), Ty::Smem(..)));
+                let copied: Vec<usize> = tiles.filter_map(|v| self.by_value.get(v)).copied().collect();
+                copied.into_iter().for_each(|region| self.regions[region].align = self.regions[region].align.max(BOX));
+            }
         }
     }
 

@@ -65,6 +65,13 @@ pub enum NoBox {
     },
     /// The element type is not supported.
     Elements(Elem),
+    /// No box of a tensor with so many axes has so many bytes.
+    Bytes {
+        /// The bytes.
+        bytes: u32,
+        /// The number of axes.
+        axes: usize,
+    },
     /// The source is not a tile of a tensor.
     NoTensor,
 }
@@ -103,6 +110,12 @@ impl fmt::Display for NoBox {
                 write!(f, "its extent {extent} along axis {axis} exceeds {MOST_EXTENT}, the greatest of a box")
             }
             NoBox::Elements(elem) => write!(f, "tensor maps have no elements `{elem}`"),
+            NoBox::Bytes { bytes, axes: 1 } => {
+                write!(f, "a box of one axis has at most {MOST_EXTENT} elements in lines of 16 bytes, and not {bytes} bytes")
+            }
+            NoBox::Bytes { bytes, axes } => {
+                write!(f, "no box of {axes} axes has {bytes} bytes: an extent is at most {MOST_EXTENT}, and a row is a multiple of 16 bytes")
+            }
             NoBox::NoTensor => f.write_str("it is no tile of a tensor"),
         }
     }
@@ -240,6 +253,35 @@ fn in_memory(tile: &[u32], encoding: &Encoding) -> Result<(), NoBox> {
         return Err(NoBox::Panels([last, encoding.row]));
     }
     Ok(())
+}
+
+/// The extents that a box may have of which a program states the number of bytes alone: each extent is at most 256, and the last one
+/// is a multiple of 16 bytes. None if no tensor map describes such a box, or if it has no whole elements.
+#[must_use]
+pub fn extents_of(bytes: u32, elem: Elem, rank: usize) -> Vec<Vec<u32>> {
+    let (bits, all) = (u64::from(elem.bits()), u64::from(bytes) * 8);
+    if bits == 0 || !all.is_multiple_of(bits) || rank == 0 || rank > MOST_AXES {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut open = vec![(Vec::new(), all / bits)];
+    // The last axis comes first.
+    while let Some((extents, rest)) = open.pop() {
+        if extents.len() == rank {
+            found.extend((rest == 1).then(|| extents.iter().rev().copied().collect::<Vec<u32>>()));
+            continue;
+        }
+        let left = u32::try_from(rank - extents.len()).unwrap_or(1);
+        for extent in (1..=MOST_EXTENT).filter(|n| rest.is_multiple_of(u64::from(*n))) {
+            let rest = rest / u64::from(extent);
+            let row = !extents.is_empty() || (u64::from(extent) * bits).is_multiple_of(128);
+            if row && rest <= u64::from(MOST_EXTENT).pow(left - 1) {
+                open.push(([&extents[..], &[extent]].concat(), rest));
+            }
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// What a tensor is a view of. Adds the axes that the views fix to the extents of the box.

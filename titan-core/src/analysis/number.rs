@@ -158,6 +158,16 @@ pub fn root(kernel: &Kernel, tensor: Value) -> Option<usize> {
     }
 }
 
+/// The tensor of which a source names a tile, possibly under a condition; the tensor itself if it is one.
+#[must_use]
+pub fn tensor_of(kernel: &Kernel, source: Value) -> Option<Value> {
+    let mut at = source;
+    while matches!(kernel.ty(at), Ty::Source(..)) {
+        at = *kernel.def_op(at)?.args.first()?;
+    }
+    Some(at)
+}
+
 /// The name of a tensor for messages: the user's, or that of the parameter that a view is of.
 #[must_use]
 pub fn named(kernel: &Kernel, tensor: Value) -> String {

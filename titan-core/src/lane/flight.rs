@@ -11,7 +11,7 @@
 //!
 //! So a back end may keep each of them in one register from the first MMA on, and no instruction in between accesses it.
 //!
-//! Deliberately absent: which groups a wait completes; the verifier of barrier programs checks that (`crate::verify::program`).
+//! Deliberately absent: which groups a wait completes; the verifier of barrier programs checks that (`crate::verify::barriers`).
 
 use super::family::{Family, Flow, Grouped};
 use super::func::{Func, Op, OpId, Value};

@@ -73,16 +73,6 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
     barriers.len()
 }
 
-/// The operations that conflict with earlier accesses despite the barriers of the kernel; and those that conflict with a copy in flight,
-/// which a barrier does not order. The verifier checks copies to rings instead.
-#[must_use]
-pub fn unordered(kernel: &Kernel) -> (Vec<OpId>, Vec<OpId>) {
-    let tree = Tree::new(kernel);
-    let mut run = Run::new(kernel, &tree);
-    let found = run.conflicts(Some(&SortedSet::new()));
-    (found.into_iter().collect(), run.in_flight.into_iter().collect())
-}
-
 /// The operations that need a barrier before them.
 fn needed(kernel: &Kernel) -> SortedSet<OpId> {
     let tree = Tree::new(kernel);
@@ -188,8 +178,6 @@ struct Run<'k> {
     fixed: Option<SortedSet<OpId>>,
     /// The operations that conflict with earlier accesses.
     found: SortedSet<OpId>,
-    /// The operations that conflict with a copy in flight.
-    in_flight: SortedSet<OpId>,
     loops: Vec<Around>,
     /// The state at the head of each loop.
     heads: SortedMap<OpId, State>,
@@ -197,8 +185,6 @@ struct Run<'k> {
     role: Option<usize>,
     /// All accesses of the role.
     of_role: SortedSet<Number>,
-    /// In the code of a role, the copies that were in flight when the roles began.
-    before_roles: State,
 }
 
 impl<'k> Run<'k> {
@@ -214,12 +200,10 @@ impl<'k> Run<'k> {
             touches: vec![None; kernel.ops.len()],
             fixed: None,
             found: SortedSet::new(),
-            in_flight: SortedSet::new(),
             loops: Vec::new(),
             heads: SortedMap::new(),
             role: None,
             of_role: SortedSet::new(),
-            before_roles: State::default(),
         }
     }
 
@@ -234,7 +218,6 @@ impl<'k> Run<'k> {
         loop {
             let heads = self.heads.clone();
             self.found.clear();
-            self.in_flight.clear();
             self.block(self.kernel.body, State::default());
             if self.heads == heads {
                 return std::mem::take(&mut self.found);
@@ -295,15 +278,8 @@ impl<'k> Run<'k> {
                 join(if leaves { &mut around.exit } else { &mut around.next }, state);
                 None
             }
-            Family::Flow(Flow::Return) => {
-                self.ends(id, &state);
-                None
-            }
-            Family::Ttg(TtgOp::Finalize) => {
-                self.ends(id, &state);
-                Some(state)
-            }
-            Family::Flow(Flow::Yield) => Some(state),
+            Family::Flow(Flow::Return) => None,
+            Family::Ttg(TtgOp::Finalize) | Family::Flow(Flow::Yield) => Some(state),
             Family::Ttg(TtgOp::Claim(claim, _)) => {
                 if let [region, slot, ..] = op.args[..]
                     && let Some(ring) = self.regions.of(region)
@@ -341,13 +317,6 @@ impl<'k> Run<'k> {
                 self.access(id, op, &mut state);
                 Some(state)
             }
-        }
-    }
-
-    /// Checks the end of a role or of the program: none of its copies may be in flight, but for what bulk stores write.
-    fn ends(&mut self, id: OpId, state: &State) {
-        if state.is_unfinished(&self.numbered, &self.regions.claimed) {
-            self.in_flight.insert(id);
         }
     }
 
@@ -403,14 +372,6 @@ impl<'k> Run<'k> {
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
-        // A barrier does not complete copies in flight, so a conflict with one is not a missing barrier but a missing wait. Those of rings
-        // (`claimed`) are left to the rules of rings, which know that a slot is free; but what was in flight when the roles began was
-        // started by other threads, for which no claim of this role says anything.
-        let none = SortedSet::new();
-        let own = ours.iter().any(|touch| state.conflicts_in_flight(&self.numbered, *touch, &self.regions.claimed));
-        if own || touches.iter().any(|touch| self.before_roles.conflicts_in_flight(&self.numbered, *touch, &none)) {
-            self.in_flight.insert(id);
-        }
         if self.settle(id, needs) {
             state.barrier();
         }
@@ -456,24 +417,23 @@ impl<'k> Run<'k> {
     }
 
     /// Walks the roles of a program. Their accesses may conflict with those before, and count as accesses for the code after. Copies may be
-    /// in flight when roles begin and when they end: each role has those of its own threads, and waits for no others. So no role may access
-    /// what a copy accesses that is in flight when the roles begin.
+    /// in flight when roles begin and when they end: each role has those of its own threads, and waits for no others. That no role accesses
+    /// what a copy accesses that is in flight when the roles begin is a rule of the verifier.
     fn parts(&mut self, id: OpId, op: &Op, mut state: State) -> State {
         let (mut all, mut after) = (SortedSet::new(), None);
         // Each role is walked by itself from the same state: the barrier before the roles has ordered all accesses, and only copies are still
         // in flight. What all of its operations access counts, for the code after the roles, as accessed since the last barrier: it is not
         // known which of them come last.
-        self.before_roles = state.in_flight();
+        let begun = state.in_flight();
         for (role, block) in op.regions.iter().enumerate() {
             self.role = Some(role);
             self.of_role.clear();
-            if let Some(out) = self.block(*block, self.before_roles.clone()) {
+            if let Some(out) = self.block(*block, begun.clone()) {
                 join(&mut after, self.renamed(&out, Passage::Role, &[]));
             }
             all.extend(std::mem::take(&mut self.of_role));
         }
         self.role = None;
-        self.before_roles = State::default();
         after.into_iter().for_each(|out| state.replace_in_flight(out));
         let needs = all.iter().any(|touch| state.conflicts(&self.numbered, *touch));
         if self.settle(id, needs) {

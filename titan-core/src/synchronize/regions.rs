@@ -25,8 +25,6 @@ pub(super) struct Regions {
     by_value: SortedMap<Value, usize>,
     /// The regions that several roles access; mbarriers and counters order these accesses.
     pub(super) joined: SortedSet<usize>,
-    /// The regions of rings; claims state when copies to them are complete.
-    pub(super) claimed: SortedSet<usize>,
 }
 
 impl Regions {
@@ -45,11 +43,7 @@ impl Regions {
             let of = op.args.first().and_then(|v| by_value.get(v)).copied();
             by_value.extend(op.results.first().filter(is_shared).copied().zip(of));
         });
-        let mut found = Regions { regions, by_value, joined: SortedSet::new(), claimed: SortedSet::new() };
-        kernel.walk(&mut |_, op| {
-            let region = op.args.first().filter(|_| matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))));
-            found.claimed.extend(region.and_then(|v| found.by_value.get(v)));
-        });
+        let mut found = Regions { regions, by_value, joined: SortedSet::new() };
         found.joined = found.of_several_roles(kernel);
         found
     }

@@ -227,34 +227,6 @@ impl State {
         self.ready.remove(&(ring, slot));
     }
 
-    /// The accesses of copies in flight, except those to some regions.
-    fn in_flight_except<'s>(
-        &'s self,
-        all: &'s Numbered,
-        regions: &'s SortedSet<usize>,
-    ) -> impl Iterator<Item = Number> + 's {
-        let copies = self.in_flight.iter().flat_map(|own| own.open.iter().chain(own.groups.iter().flatten()));
-        copies.copied().filter(|copy| !all.region(*copy).is_some_and(|region| regions.contains(&region)))
-    }
-
-    /// Whether an access conflicts with a copy in flight: the bytes overlap, and one of the two writes.
-    pub(super) fn conflicts_in_flight(&self, all: &Numbered, touch: Number, but: &SortedSet<usize>) -> bool {
-        self.in_flight_except(all, but).any(|other| all.conflict(touch, other))
-    }
-
-    /// Whether an access is in flight that must be complete when its threads end: a write, or the read of a bulk store, whose source is
-    /// gone with the program. What a bulk store writes to an output is complete when the launch is.
-    pub(super) fn is_unfinished(&self, all: &Numbered, but: &SortedSet<usize>) -> bool {
-        let stores = class_index(NvGroup::BulkStore);
-        self.in_flight.iter().enumerate().any(|(class, own)| {
-            let mut accesses = own.open.iter().chain(own.groups.iter().flatten());
-            accesses.any(|access| match all.bytes(*access) {
-                Bytes::Shared { region, .. } => !but.contains(&region) && (class == stores || all.writes(*access)),
-                Bytes::Tensor(..) | Bytes::OtherTiles(_) => class != stores && all.writes(*access),
-            })
-        })
-    }
-
     pub(super) fn touch(&mut self, all: &Numbered, touch: Number) {
         let mut apart = SortedSet::new();
         if let Bytes::Shared { region, index: Some(index), .. } = all.bytes(touch) {

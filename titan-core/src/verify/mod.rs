@@ -96,14 +96,14 @@
 //!
 //! **Barriers** (`barriers`): programs in the barrier dialect.
 //!
-//! 46. A region is within shared memory, and has the parts that are selected. T0701
+//! 46. A region is within shared memory, and has the parts that are selected; a tile is within its part, and aligned. T0701
 //! 47. A barrier has an aligned word of its own that nothing else accesses. T0702
 //! 48. A barrier is initialised once, before it is used, with a valid count, and fenced. T0703, T0704
-//! 49. Copies fit their regions; they read inputs, and write outputs that are exempt from the output rule. T0701, T0617,
-//!     T0402, T0405, T0712
+//! 49. Copies fit their regions, which are aligned; they read inputs, and write outputs that are exempt from the output rule, or tiles of
+//!     outputs. T0701, T0617, T0402, T0405, T0712
 //! 50. Before `ttg.roles`, barriers are only initialised, and parts and barriers are only selected by constants. T0712
 //! 51. Named barriers, warpgroups, registers and priorities are within the hardware limits; each thread of a role arrives for its
-//!     own copies. T0714
+//!     own copies; in a program that is laid out, a named barrier counts the threads of its role. T0714
 //! 52. Tokens of groups are numbered in program order. T0715
 //! 53. A fence is between two different proxies. T0713
 //! 70. A bulk copy of a tile is one that a tensor map describes ([`crate::analysis::boxes`]). T0903
@@ -133,13 +133,19 @@
 //! 76. Operations are executed by one warp, or by groups of four, and have the same number of CTAs (`cta_group`). T0720, T0714
 //! 80. Where barriers order accesses to tensor memory, the roles also execute its fences. T0721
 //!
-//! **Barrier programs lowered from rings** (`program`), by [`barrier_program`]:
+//! **Barrier programs that are laid out over threads** (`barriers`, with a table), by [`barrier_program`]. They obey the rules above that do
+//! not depend on the order of execution, and rules 14 to 24, 28, 29, 32, 33, 35, 81 and 82. Instead of rules 54 to 60:
 //!
-//! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it. T0609 to T0612, T0712
+//! 64. Their claims obey the rules of rings, and a slot is accessed only by the role that holds it, in bytes that were filled, and by its
+//!     threads in order. T0609 to T0612, T0707, T0712
 //! 65. Their operations implement the claims. T0712
 //! 66. Threads of a role are ordered by barriers, and copies are waited for. T0707
+//! 67. Tiles are laid out over all warps that execute their operations, and over no others. T0712
+//! 68. Accesses through the async proxy are fenced, as in rule 61. T0716
+//! 69. Results of MMAs in flight are used once, after a wait that completes them. T0712
 //! 71. MMAs of warpgroups have the extents and operands of an existing instruction; numbers are within the limits of rule 51. T0905, T0714
 //! 72. The programs of a cluster execute the same claims, and wait for each other before and after the roles. T0712
+//! 83. Shared memory is written, on every path, before it is read. T0722
 //! 78. No two programs write the same elements of an output. T0401, T0402, T0406, T0407, T0712
 //!
 //! Deliberately absent: bounds of accesses (accesses outside of a tensor are defined), termination of data-dependent loops, uniformity
@@ -153,7 +159,6 @@ mod ids;
 mod loops;
 mod optional;
 mod pipes;
-mod program;
 mod roles;
 mod scope;
 mod signature;
@@ -168,10 +173,11 @@ use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
 
-/// For this repository's tests only, and no part of the stable interface: the reasoning about integers, and co-execution step by step,
-/// neither of which a verdict shows.
+/// For this repository's tests only, and no part of the stable interface: the reasoning about integers, co-execution step by step, and
+/// rule 66 alone, none of which a verdict shows.
 #[doc(hidden)]
 pub mod internals {
+    pub use super::barriers::unordered;
     pub use super::coexecution::linear::{Atom, Condition, Facts, Linear};
     pub use super::coexecution::walk::{Event, Recorded, Turned, Walked, turn, walk};
 }
@@ -314,14 +320,28 @@ fn protocols(kernel: &Kernel) -> Result<(Vec<HostExpr>, Vec<usize>), Vec<Error>>
     Ok((shown.conditions, pipes::anew::loops(kernel, &shown.occupied)))
 }
 
-/// Verifies a barrier program that was lowered from a verified kernel: its barriers must implement the protocol of that kernel's rings.
+/// Verifies a barrier program that is laid out over threads, such as one that was lowered from a verified kernel: rules 14 to 24, 28, 29, 32,
+/// 33, 35, 81 and 82 of its declarations, and those of barriers. Its barriers must implement the claims that it makes about rings.
 ///
 /// # Errors
 /// All violations in the first group of rules that has any, in program order. For a program that TITAN generated, they are defects of
 /// TITAN.
 pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
     parts_fit(kernel)?;
-    program::check(kernel)
+    reject_if_any(kernel.ops.iter().filter_map(of_rings).collect())?;
+    let mut errors = [signature::check(kernel), control::check(kernel), optional::check(kernel)].concat();
+    if errors.iter().all(|e| e.code != Code::TokenDropped) {
+        errors.extend(distributed::check(kernel));
+    }
+    errors.extend(pipes::shape::declared(kernel));
+    barriers::laid_out(kernel, errors)
+}
+
+/// The error for a ring operation in a program that is laid out.
+fn of_rings(op: &Op) -> Option<Error> {
+    let of_rings = matches!(&op.kind, OpKind::Ttg(ttg) if ttg.is_of_rings());
+    let title = "a ring operation in a kernel that is laid out: it must be expanded to barriers first";
+    of_rings.then(|| Diagnostic::new(Code::NotShown, op.loc, title))
 }
 
 /// Checks the rules on which all others rely: arenas, structure, types and visibility.

@@ -17,10 +17,12 @@ mod groups;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod layers;
+mod memory;
 #[path = "../../../titan-nv/tests/hopper/kernels/moved.rs"]
 mod moved;
 mod mutants;
 mod mutants_of_clusters;
+mod mutants_of_memory;
 mod orders;
 mod programs;
 mod random;
@@ -202,7 +204,7 @@ fn program_grid(program: &Kernel, grid: [u32; 3]) -> [u32; 3] {
 }
 
 /// A launch's grid, by the kernel's own rule for these arguments.
-fn grid(kernel: &Verified, args: &[sim::Arg]) -> Option<[u32; 3]> {
+fn grid(kernel: &Kernel, args: &[sim::Arg]) -> Option<[u32; 3]> {
     let info: Vec<_> = args
         .iter()
         .map(|a| match a {

@@ -55,7 +55,7 @@ impl Machine<'_> {
     /// The race of two accesses to the same bytes, one of them a write.
     pub(super) fn conflict(&self, new: &Touching, old: &Touching) -> Option<Box<Found>> {
         let (a, b) = (&new.touch, &old.touch);
-        // Two bulk stores without a tile are compared by their first elements only; two atomic updates do not race. A bulk store and an
+        // Two bulk stores without a tile are compared by what they certainly write; two atomic updates do not race. A bulk store and an
         // atomic update do.
         let bulk = |t: &Touching| t.class == Some(BULK_WRITE);
         let somewhere = if bulk(new) { a.strong || b.strong } else { a.strong && b.strong };
@@ -200,7 +200,9 @@ impl Machine<'_> {
         if strength == Strength::Strong && t.elem.bits() < 8 {
             return Ok(());
         }
-        let proxy = if helper.is_some() { Proxy::Async } else { Proxy::Generic };
+        // Copies by threads are ordinary reads, also if they are in flight; other asynchronous accesses to tensors are bulk copies.
+        let is_copy = kind == AccessKind::Read;
+        let proxy = if helper.is_some() && !is_copy { Proxy::Async } else { Proxy::Generic };
         for (address, len) in bytes_of(t, view, first, shape) {
             let access = Access {
                 agent: Agent::new(agent),

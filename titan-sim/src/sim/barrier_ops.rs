@@ -147,7 +147,7 @@ impl Machine<'_> {
             NvOp::BulkStore { bytes, .. } if matches!(self.arg(agent, op, 0), Val::Source(_)) => {
                 self.store_copy(agent, id, op, bytes, obs)?
             }
-            NvOp::BulkStore { bytes, .. } => self.bulk_store(agent, id, op, bytes, obs)?,
+            NvOp::BulkStore { bytes, tensor } => self.bulk_store(agent, id, op, (bytes, tensor), obs)?,
             NvOp::CpAsync { bytes } => self.copy(agent, id, op, (CP_ASYNC, bytes), obs)?,
             NvOp::CpAsyncArrive { noinc, arrivals } => self.copies_arrive(agent, id, op, (noinc, arrivals), obs)?,
             NvOp::Wgmma if !op.results.is_empty() => self.start_step(agent, id, op, obs)?,
@@ -383,7 +383,14 @@ impl Machine<'_> {
         ))
     }
 
-    fn bulk_store(&mut self, agent: usize, id: OpId, op: &Op, bytes: u32, obs: Obs<'_, '_>) -> Res<()> {
+    fn bulk_store(
+        &mut self,
+        agent: usize,
+        id: OpId,
+        op: &Op,
+        (bytes, boxed): (u32, bool),
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
         let (cta, at) = (self.cta(agent), op.args.len().saturating_sub(1));
         self.tensor_is_said(agent, op, true)?;
         let (lo, hi) = self.copied(agent, op, (at, bytes))?;
@@ -395,11 +402,11 @@ impl Machine<'_> {
         };
         let read = self.start(agent, BULK_STORE, (Vec::new(), Vec::new()), read, obs)?;
         let view = self.view(agent, op, 0)?;
-        // The layout of the bytes in the tensor is unspecified: they may be anywhere in it, and the box begins at the first one.
+        // The layout of a box in the tensor is unspecified: its bytes may be anywhere in it, and it begins at the first one.
         let rank = view.extents.len();
         let mut touches = vec![tensor(&view, None, None, true, true)];
         if let Some(first) = self.first(agent, op, (1, rank), None) {
-            touches.push(tensor(&view, Some(&first), None, true, false));
+            touches.extend(self.written_in_bulk(&view, &first, (bytes, boxed)));
         }
         let write = Work { op: id, time: None, touches, effect: Effect::None };
         self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;

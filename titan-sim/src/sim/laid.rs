@@ -15,7 +15,7 @@ use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
 use super::plan::{CP_ASYNC, WarpSet};
 use super::value::{Cells, Local, Num, Source, Tile, Val};
-use super::work::{Effect, Res, Work};
+use super::work::{Effect, Res, Touch, Work};
 use std::rc::Rc;
 use titan_core::ir::{Coords, Elem, Fold, LocalOp, Op, OpId, OpKind, RegionOp, TileShape, Ty, Value};
 
@@ -241,13 +241,24 @@ impl Machine<'_> {
         }
         places.sort_unstable_by_key(|(_, at)| *at);
         places.dedup();
+        // Nothing writes inputs.
+        let of_output = places.iter().filter(|_| !self.is_input(source.view.param));
+        let read: Vec<usize> = of_output.filter_map(|(element, _)| *element).collect();
+        let reads = self.read_by_copy(&source);
+        let from = Rc::clone(&source);
         let ranges = ranges(places.iter().map(|(_, at)| *at), bytes::size(local.elem) as u64);
         let effect = Effect::Deal { cta, source, places: Rc::new(places), elem: local.elem, ranges: ranges.clone() };
-        let touches = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
+        let mut touches: Vec<Touch> = ranges.iter().map(|(lo, hi)| shared(cta, *lo, *hi, true)).collect();
         if asynchronous {
+            touches.extend(reads);
             let work = Work { op: id, time: None, touches, effect };
-            return self.start(agent, CP_ASYNC, (Vec::new(), Vec::new()), work, obs).map(drop);
+            let copy = self.start(agent, CP_ASYNC, (Vec::new(), Vec::new()), work, &mut *obs)?;
+            return self.tell_read_by_copy((agent, id), &from, read, Self::helper(CP_ASYNC, copy), obs);
         }
+        if let Some(reads) = reads {
+            self.touch(agent, id, None, reads, &mut *obs)?;
+        }
+        self.tell_read_by_copy((agent, id), &from, read, None, &mut *obs)?;
         self.touch_places(agent, id, &ranges, true, obs)?;
         let Machine { engine, store, .. } = self;
         store.deal(engine, &effect)

@@ -28,6 +28,7 @@ mod access;
 mod arith;
 mod barrier_ops;
 mod control;
+mod copied;
 mod eval;
 pub mod explore;
 mod finding;

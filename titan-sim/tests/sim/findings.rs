@@ -79,7 +79,15 @@ fn two_stores_to_one_place_are_a_race() {
              %g2 = ttg.nv.bulk_group.commit : vtok<bulk_store, 1>\nttg.nv.bulk_group.wait {{n = 0, read = true}}\nreturn\n}}\n"
         )
     };
+    // Contiguous bytes, of more elements than a box has along one axis.
+    let line = |read: bool, second: &str| {
+        let text = raw(read, second).replace("cp_async_bulk_tensor.store", "cp_async_bulk.store");
+        text.replace("%open[%zero, ", "%open[").replace("<f16>[M, K]", "<f16>[M]").replace("bytes = 256", "bytes = 640")
+    };
     for (text, races) in [
+        (line(true, "%far"), true),
+        (line(false, "%far"), false),
+        (line(true, "%far").replace("const 256", "const 320"), false),
         (staged("%zero"), true),
         (staged("%one"), false),
         (raw(true, "%zero"), true),
@@ -100,6 +108,28 @@ fn two_stores_to_one_place_are_a_race() {
         let verdict = explore(&kernel, &args, None, &Limits::default()).unwrap();
         let found = if let Verdict::Finding(finding, _) = verdict { Some(finding.kind) } else { None };
         assert_eq!(found, wanted, "{text}");
+    }
+}
+
+/// A copy by threads reads the tile of an output that another role stores, and nothing orders the two.
+#[test]
+fn a_copy_by_threads_races_with_a_store_of_its_source() {
+    let text = include_str!("../../../titan-core/filetests/program/memory_of_roles.tir");
+    let right = text.split("\n; mistake").next().unwrap_or_default();
+    let early = "%early = splat %zero : tile<16x16xf16, 0>\nstore_tile %c[%p, %j], %early\nttg.claim.next<0>";
+    let wrong = right
+        .replace("%tile = ttg.source_tile %a", "%tile = ttg.source_tile %c")
+        .replace("store_tile %c[%p, %j], %sum", "")
+        .replace("ttg.claim.next<0>", early);
+    for (text, wanted) in [(right, None), (wrong.as_str(), Some(Kind::Race))] {
+        let program = titan_core::text::parse_one(text).unwrap();
+        assert_eq!(titan_core::verify::barrier_program(&program).is_err(), wanted.is_some(), "{text}");
+        let program = well_formed(program).unwrap();
+        for completion in [Completion::Late, Completion::Early] {
+            let options = Options { sanitize: true, completion, ..Options::default() };
+            let report = run(&program, &mut make(&program.sig, 48, 3), Some([3, 1, 1]), &options).unwrap();
+            assert_eq!(report.findings.first().map(|f| f.kind), wanted, "{completion:?} {:?}", report.findings);
+        }
     }
 }
 

@@ -26,7 +26,7 @@ const CRATES: &[(&str, &[&str])] = &[
 /// A module of titan-core may name only the modules on its line.
 ///
 /// `num`, `entity` and `collections` know nothing; `ir` is what a kernel is; `text` and `analysis` read it; `verify` judges it by
-/// `analysis`, and barrier programs by what `synchronize` finds between their warps; `artifact` and `launch` are what a program carries and fills in. `artifact` checks the bounds of host
+/// `analysis`, and nothing that a pass has found; `artifact` and `launch` are what a program carries and fills in. `artifact` checks the bounds of host
 /// expressions by the text form's own printer and parser.
 const MODULES: &[(&str, &[&str])] = &[
     ("entity", &[]),
@@ -39,7 +39,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("text", &["collections", "entity", "num", "diag", "ir"]),
     ("analysis", &["collections", "entity", "num", "diag", "ir"]),
     ("synchronize", &["collections", "ir", "analysis", "layout"]),
-    ("verify", &["collections", "entity", "num", "diag", "ir", "analysis", "synchronize"]),
+    ("verify", &["collections", "entity", "num", "diag", "ir", "analysis"]),
     ("launch", &["num", "diag", "ir"]),
     ("lane", &["collections", "named_enum", "entity", "num", "ir", "launch"]),
     ("layout", &["collections", "ir", "lane"]),
@@ -94,7 +94,7 @@ const MODULES: &[(&str, &[&str])] = &[
 /// calls their checks in order, may name all.
 ///
 /// `roles` and `loops` are facts about a kernel; `coexecution` is the joint execution of all roles, for rings and for barriers;
-/// `pipes` and `barriers` are the rules that do not need it; `program` relates the two kinds of events.
+/// `pipes` and `barriers` are the rules that do not need it.
 const VERIFIER: &[(&str, &[&str])] = &[
     ("ids", &[]),
     ("structure", &["ids"]),
@@ -109,7 +109,6 @@ const VERIFIER: &[(&str, &[&str])] = &[
     ("coexecution", &["roles", "loops"]),
     ("pipes", &["roles", "loops"]),
     ("barriers", &["roles", "coexecution"]),
-    ("program", &["roles", "coexecution", "pipes", "barriers"]),
 ];
 
 /// The same for the co-execution: what its symbolic numbers may name, and each of its two kinds of events. The driver (`run`, `step`,

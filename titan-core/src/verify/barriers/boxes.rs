@@ -1,11 +1,11 @@
 //! Rule 70: a bulk copy of a tile is one that a tensor map can describe. [`crate::analysis::boxes`] decides which are; this module creates
 //! the errors.
 //!
-//! In a program whose tiles are not laid out, copies state bytes instead of boxes; only the tensor is checked there.
+//! In a program whose tiles are not laid out, copies state bytes instead of boxes; there, some box of the tensor must have as many.
 
-use crate::analysis::boxes::{Boxed, NoBox, Part, never, of_op};
+use crate::analysis::boxes::{Boxed, NoBox, Part, extents_of, never, of_op};
 use crate::diag::Code;
-use crate::ir::{Encoding, Kernel, NvOp, Op, OpKind, Ty, Value};
+use crate::ir::{Elem, Encoding, Kernel, NvOp, Op, OpKind, Strided, Ty, Value};
 use crate::verify::Error;
 
 /// Violations of rule 70.
@@ -23,8 +23,8 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
 
 fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
     let [what, rest @ ..] = &op.args[..] else { return Some(NoBox::NoTensor) };
-    if matches!(kernel.ty(*what), Ty::Tensor(..)) {
-        return never(kernel, *what);
+    if let Ty::Tensor(elem, rank) = kernel.ty(*what) {
+        return never(kernel, *what).or_else(|| no_extents(op, elem, rank.into()));
     }
     let (Some(named), Some(tile)) = (kernel.def_op(*what), rest.first()) else { return Some(NoBox::NoTensor) };
     let all = vec![true; kernel.sig.params.len()];
@@ -39,6 +39,17 @@ fn wrong(kernel: &Kernel, op: &Op) -> Option<NoBox> {
         Ok(_) => None,
         Err(why) => Some(why),
     }
+}
+
+/// A copy of which only the bytes are stated: some box of the tensor has as many. One with element strides states its box (rule 79).
+fn no_extents(op: &Op, elem: Elem, axes: usize) -> Option<NoBox> {
+    let OpKind::Nv(NvOp::BulkLoad { bytes, strided: Strided::NONE, .. } | NvOp::BulkStore { bytes, .. }) = op.kind
+    else {
+        return None;
+    };
+    // `copies` asks for multiples of 16 bytes.
+    let whole = bytes > 0 && bytes.is_multiple_of(16);
+    (whole && extents_of(bytes, elem, axes).is_empty()).then_some(NoBox::Bytes { bytes, axes })
 }
 
 /// The encoding of a tile in a program that states none.

@@ -1,4 +1,4 @@
-//! Rule 51: hardware limits on threads, registers and barrier numbers.
+//! Rule 51: hardware limits on threads, registers and barrier numbers; and that all threads of a role meet at its barrier.
 
 use super::place::error;
 use crate::collections::SortedMap;
@@ -64,6 +64,7 @@ pub(in crate::verify) fn participants(kernel: &Kernel, errors: &mut Vec<Error>) 
         | Stated::Nothing => {}
     });
     copiers(kernel, errors);
+    whole_roles(kernel, errors);
     warpgroups(kernel, errors);
     registers(kernel, errors);
 }
@@ -91,6 +92,28 @@ fn copiers(kernel: &Kernel, errors: &mut Vec<Error>) {
             }
         });
     }
+}
+
+/// In a program that is laid out, all threads of a role, or of the program, meet at its named barrier: rule 66 counts on it, and a barrier
+/// of more threads would wait forever. Programs that are not laid out may have barriers of several roles, whose arrivals the co-execution counts.
+fn whole_roles(kernel: &Kernel, errors: &mut Vec<Error>) {
+    let Some(laid) = kernel.laid_out.as_deref() else { return };
+    let mut role_of: SortedMap<OpId, usize> = SortedMap::new();
+    if !kernel.roles.is_empty() {
+        for (role, (_, block)) in threads(kernel).iter().enumerate() {
+            kernel.walk_block(*block, &mut |id, _| role_of.extend([(id, role)]));
+        }
+    }
+    kernel.walk(&mut |id, op| {
+        let OpKind::Nv(NvOp::BarrierSync { id: number, threads }) = op.kind else { return };
+        let role = role_of.get(&id).and_then(|role| kernel.roles.get(*role));
+        let all = role.map_or(laid.warps, |role| role.warps).saturating_mul(laid.lanes);
+        if threads != all {
+            let who = role.map_or_else(|| "the program".to_owned(), |role| format!("`{}`", role.name));
+            let title = format!("{threads} threads at named barrier {number}, but {who} has {all}");
+            errors.push(Error::new(Code::Participants, op.loc, title).help(format!("`threads = {all}`")));
+        }
+    });
 }
 
 /// Operations of warpgroups are executed only by roles with whole warpgroups (PTX ISA, "wgmma" and "setmaxnreg").

@@ -1,46 +1,23 @@
-//! Rules 46 to 53: the placement of regions and barriers, the initialisation of barriers, and hardware limits. Only the rule that barriers
-//! are initialised before use depends on the order of operations.
+//! Rules 46, 47, 50, 52 and 53: the placement of regions, tiles and barriers, what comes before the roles, tokens and fences. Nothing here
+//! depends on the order in which roles execute.
 
-use crate::analysis::forms::is_input;
-use crate::analysis::number::root;
 use crate::collections::SortedMap;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{BarrierTy, Block, Kernel, Loc, NvOp, Op, OpKind, RegionOp, Stated, Tcgen05Op, TtgOp, Ty, Value};
+use crate::ir::{BarrierTy, Block, Encoding, Kernel, Loc, NvOp, Op, OpKind, RegionOp, Tcgen05Op, TtgOp, Ty, Value};
 use crate::verify::coexecution::barriers::index::out_of_range;
-use crate::verify::coexecution::barriers::objects;
 use crate::verify::roles::{beginning, roles_op, threads};
 use crate::verify::{Error, SHARED_BYTES};
 
 /// The size of an mbarrier in bytes, and its alignment (PTX ISA, "mbarrier").
 const WORD: u64 = 8;
 
-/// Violations of rules 46 to 53.
-pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
-    let mut errors = Vec::new();
-    fences(kernel, &mut errors);
-    if !objects::any(kernel) {
-        return errors;
-    }
-    regions(kernel, &mut errors);
-    words(kernel, &mut errors);
-    super::lives::lives(kernel, &mut errors);
-    copies(kernel, &mut errors);
-    super::numbers::participants(kernel, &mut errors);
-    super::tensor::check(kernel, &mut errors);
-    tokens(kernel, &mut errors);
-    outside(kernel, &mut errors);
-    errors.extend(super::boxes::check(kernel));
-    errors.extend(super::strided::check(kernel));
-    errors
-}
-
 pub(super) fn error(errors: &mut Vec<Error>, code: Code, loc: Loc, title: impl Into<String>) {
     errors.push(Error::new(code, loc, title));
 }
 
 /// The placement of a region: its offset, its size in bytes, and its number of parts.
-fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
+pub(super) fn placed(kernel: &Kernel, value: Value) -> Option<(u64, u64, u64)> {
     let OpKind::Region(RegionOp::Place { offset, bytes, parts }) = kernel.def_op(value)?.kind else { return None };
     Some((u64::from(offset), u64::from(bytes), u64::from(parts)))
 }
@@ -56,7 +33,7 @@ pub(super) fn part(kernel: &Kernel, value: Value) -> Option<(u64, u64, Value)> {
 }
 
 /// Checks rule 46: a region is within shared memory, and has the parts that are selected.
-fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(super) fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| match (&op.kind, &op.args[..]) {
         (OpKind::Region(RegionOp::Place { offset, bytes, parts }), _) => {
             let (name, end) = (kernel.display_name(op.results[0]), u64::from(*offset) + u64::from(*bytes));
@@ -77,6 +54,7 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
                 );
             }
         }
+        (OpKind::Region(RegionOp::Tile { offset, .. }), [of]) => tile(kernel, op, (*of, u64::from(*offset)), errors),
         (OpKind::Region(RegionOp::At) | OpKind::Nv(NvOp::MbarrierAt), [of, index]) => {
             let (n, name) = (count_of(kernel, *of), kernel.display_name(*of));
             let (Some(n), picked) = (n, kernel.int_constant(*index)) else {
@@ -89,6 +67,41 @@ fn regions(kernel: &Kernel, errors: &mut Vec<Error>) {
         }
         (_, _) => {}
     });
+}
+
+/// Checks that a tile is within its part of a region, and that it begins where its encoding repeats: addresses in it are computed from that
+/// of its first byte, by a mask where it has a swizzle.
+fn tile(kernel: &Kernel, op: &Op, (of, offset): (Value, u64), errors: &mut Vec<Error>) {
+    let Some((first, room, region)) = part(kernel, of) else {
+        let title = "a tile of something that is neither a region nor a part of one";
+        return error(errors, Code::RegionMade, op.loc, title);
+    };
+    // Tiles without a place are refused elsewhere: the kernel is not laid out.
+    let Some((tile, encoding)) = op.results.first().and_then(|v| Some((*v, kernel.encoding(*v)?))) else { return };
+    let (name, whole) = (kernel.display_name(tile), kernel.display_name(region));
+    let (end, is_part) = (offset + u64::from(encoding.bytes()), of != region);
+    if end > room {
+        let of = if is_part { "its part of" } else { "its region" };
+        error(
+            errors,
+            Code::RegionMade,
+            op.loc,
+            format!("`{name}` ends at byte {end}, but {of} `{whole}` has {room} bytes"),
+        );
+    }
+    let align = alignment(encoding);
+    if !(first + offset).is_multiple_of(align) || is_part && !room.is_multiple_of(align) {
+        let parts = if is_part { format!(", in parts of {room} bytes") } else { String::new() };
+        let title =
+            format!("`{name}` begins at byte {}{parts}: its address must be a multiple of {align}", first + offset);
+        error(errors, Code::RegionMade, op.loc, title);
+    }
+}
+
+/// The alignment of a tile in bytes. Rows that are not swizzled begin at multiples of 16 bytes, or are shorter.
+fn alignment(encoding: &Encoding) -> u64 {
+    let rows = 1u32 << encoding.pitch.trailing_zeros().min(4);
+    u64::from(if encoding.align() > 16 { encoding.align() } else { rows })
 }
 
 fn count_of(kernel: &Kernel, of: Value) -> Option<u32> {
@@ -111,7 +124,7 @@ struct Words {
 }
 
 /// Checks rule 47: a barrier has 8 bytes of its own, aligned.
-pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(super) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     let mut all: Vec<Words> = Vec::new();
     kernel.walk(&mut |_, op| {
         let (OpKind::Nv(NvOp::MbarrierAlloc { at, n }), [region]) = (&op.kind, &op.args[..]) else { return };
@@ -176,55 +189,8 @@ pub(in crate::verify) fn words(kernel: &Kernel, errors: &mut Vec<Error>) {
     });
 }
 
-/// Checks rule 49: copies fit their regions, read inputs, and write outputs that are exempt from the output rule.
-fn copies(kernel: &Kernel, errors: &mut Vec<Error>) {
-    kernel.walk(&mut |_, op| {
-        let Stated::Copies { bytes, bulk } = op.kind.stated() else { return };
-        let region = op.args.iter().copied().find(|v| kernel.ty(*v) == Ty::Barrier(BarrierTy::Region));
-        let Some((offset, room, whole)) = region.and_then(|v| part(kernel, v)) else { return };
-        let name = kernel.display_name(whole);
-        if u64::from(bytes) > room {
-            error(errors, Code::RegionMade, op.loc, format!("{bytes} bytes do not fit into the {room} bytes of `{name}`"));
-        }
-        // PTX ISA, "cp.async.bulk": sizes and addresses are multiples of 16.
-        let whole_parts = placed(kernel, whole).is_none_or(|(_, all, parts)| all % parts.max(1) == 0);
-        if bulk
-            && whole_parts
-            && (bytes % 16 != 0 || !offset.is_multiple_of(16) || !room.is_multiple_of(16) && region != Some(whole))
-        {
-            let title = format!(
-                "a bulk copy of {bytes} bytes of `{name}`, at byte {offset}: sizes and addresses must be multiples of 16"
-            );
-            error(errors, Code::RegionMade, op.loc, title);
-        }
-        if let OpKind::Nv(NvOp::BulkLoad { multicast: 1.., .. }) = op.kind {
-            let title = "the arrivals of a multicast copy at the barriers of other programs of the cluster could not be verified";
-            errors.push(Error::new(Code::NotShown, op.loc, title).help("leave `multicast` out"));
-        }
-        tensor(kernel, op, matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. })), errors);
-    });
-}
-
-fn tensor(kernel: &Kernel, op: &Op, stores: bool, errors: &mut Vec<Error>) {
-    let Some(param) = op.args.first().and_then(|t| root(kernel, *t)) else { return };
-    let name = kernel.display_name(kernel.param(param));
-    if !stores && !is_input(kernel, param) {
-        let title = format!("a copy from `{name}`, which the kernel may write while the copy is in flight");
-        error(errors, Code::SourceWritten, op.loc, title);
-    }
-    let exempt = kernel.def_op(op.args[0]).is_some_and(|o| o.kind == OpKind::Shared);
-    if stores && is_input(kernel, param) {
-        error(errors, Code::StoreToInput, op.loc, format!("`{}` to `{name}`, which is an input", mnemonic(&op.kind)));
-    } else if stores && !exempt {
-        let title = format!("it is not known which part of `{name}` a bulk copy stores");
-        errors.push(
-            Error::new(Code::Overlap, op.loc, title).help(format!("`shared %{name}` takes it out of the output rule")),
-        );
-    }
-}
-
 /// Checks rule 53: a fence is between two different proxies.
-fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(super) fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         if let OpKind::Ttg(TtgOp::Fence { from, to, .. }) = op.kind
             && from == to
@@ -239,7 +205,7 @@ fn fences(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 /// Checks rule 52: the tokens of a class are numbered in program order, role by role.
-fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(super) fn tokens(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (_, block) in threads(kernel) {
         let mut next: SortedMap<crate::ir::Class, u32> = SortedMap::new();
         kernel.walk_block(block, &mut |_, op| {
@@ -269,7 +235,7 @@ fn ordinal(n: u32) -> String {
 }
 
 /// Checks rule 50: before the roles start, barriers are only allocated and initialised, and elements only selected by constants.
-fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
+pub(super) fn outside(kernel: &Kernel, errors: &mut Vec<Error>) {
     if roles_op(kernel).is_none() {
         return;
     }

@@ -92,7 +92,7 @@ use self::rings::find::Claims;
 use self::run::Run;
 use crate::collections::SortedSet;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
-use crate::verify::Error;
+use crate::verify::{Error, reject_if_any};
 
 /// The maximum number of examples that are run.
 const EXAMPLES: usize = 40;
@@ -157,13 +157,14 @@ fn proved<'k>(new: &dyn Fn() -> Run<'k>) -> (Run<'k>, Result<(), Fault>) {
     (run, done)
 }
 
-/// Checks rules 41 to 43 for the claims of a barrier program.
+/// Checks rules 41 to 43 for the claims of a barrier program, and that the stages that it reads are filled.
 ///
 /// # Errors
 /// The first violation.
 pub(in crate::verify) fn check_claims(kernel: &Kernel, claims: Claims) -> Result<(), Vec<Error>> {
     let (run, done) = proved(&|| Run::of_claims(kernel, claims.clone()));
-    done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])
+    done.map_err(|fault| vec![Report::new(&run, None).fault(fault)])?;
+    reject_if_any(run.unfilled())
 }
 
 /// A fault that occurs for concrete arguments, with these arguments.

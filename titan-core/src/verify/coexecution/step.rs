@@ -98,7 +98,8 @@ impl<'k> Run<'k> {
             Family::Ttg(ttg) => Ok(Self::waits(self.event(state, role, (id, op), ttg)?, state, role)),
             Family::Nv(nv) if !self.claims.events.is_empty() => {
                 self.touched(state, role, id)?;
-                Self::grouped(state, role, nv);
+                self.grouped(state, role, nv);
+                Self::met(kernel, state, role, op);
                 Ok(Self::advance(state, role))
             }
             Family::Region(_) if !self.claims.events.is_empty() => {
@@ -112,6 +113,7 @@ impl<'k> Run<'k> {
             Family::Data(_) | Family::Local(_) => {
                 self.output_access(state, role, (id, op))?;
                 self.touched(state, role, id)?;
+                Self::met(kernel, state, role, op);
                 Ok(Self::advance(state, role))
             }
         }

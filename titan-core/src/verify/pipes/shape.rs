@@ -6,7 +6,7 @@ use crate::collections::SortedSet;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
-    Def, Field, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
+    Def, Field, Kernel, Loc, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
 };
 use crate::verify::roles::roles_op;
 use crate::verify::{Error, SHARED_BYTES};
@@ -28,6 +28,19 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Vec<Error> {
     errors.extend(tensors::check(kernel));
     memory(kernel, &mut errors);
     ends(kernel, &mut errors);
+    errors
+}
+
+/// Violations of rules 28, 29, 32, 33 and 35, in a program whose rings are lowered to barriers.
+pub(in crate::verify) fn declared(kernel: &Kernel) -> Vec<Error> {
+    let mut errors = Vec::new();
+    roles(kernel, &mut errors);
+    rings(kernel, &mut errors);
+    if errors.is_empty() {
+        values(kernel, &mut errors);
+        errors.extend(tensors::check(kernel));
+        ends(kernel, &mut errors);
+    }
     errors
 }
 
@@ -53,7 +66,12 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
         if i > 0 {
             error(*loc, "the roles are split a second time".to_owned());
         }
-        if let Some(after) = top[at + 1..].iter().map(|o| kernel.op(*o)).find(|o| o.kind != OpKind::Return) {
+        // The programs of a cluster wait for each other when their roles have ended.
+        let of_cluster = |op: &Op| {
+            kernel.laid_out.is_some() && matches!(op.kind, OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait))
+        };
+        let ends = |op: &Op| op.kind == OpKind::Return || of_cluster(op);
+        if let Some(after) = top[at + 1..].iter().map(|o| kernel.op(*o)).find(|o| !ends(o)) {
             error(after.loc, format!("`{}` after the roles: the kernel ends with them", mnemonic(&after.kind)));
         }
     }
@@ -342,7 +360,7 @@ fn values(kernel: &Kernel, errors: &mut Vec<Error>) {
 }
 
 /// Checks rule 35: roles end in `finalize`, which occurs nowhere else.
-pub(in crate::verify) fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
+fn ends(kernel: &Kernel, errors: &mut Vec<Error>) {
     let Some(specialized) = roles_op(kernel) else { return };
     for (role, region) in kernel.roles.iter().zip(&kernel.op(specialized).regions) {
         let ops = &kernel.block(*region).ops;

@@ -2,11 +2,11 @@
 
 use crate::analysis::access::{Kind, kind_of};
 use crate::analysis::forms::is_input;
-use crate::analysis::number::root;
+use crate::analysis::number::{root, tensor_of};
 use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
-use crate::ir::{AtomicOp, Kernel, Loc, Op, OpKind, TtgOp, Unit, Value};
+use crate::ir::{AtomicOp, Kernel, Loc, LocalOp, Op, OpKind, TtgOp, Unit, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::cell::LazyCell;
@@ -48,7 +48,7 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     for (role, (_, block)) in threads.iter().enumerate() {
         each_turn(kernel, *block, &mut |id, turn| {
             let op = kernel.op(id);
-            for (tensor, kind) in touched(op) {
+            for (tensor, kind) in touched(kernel, op) {
                 if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
                     let (update, turn) = (update(op), turn.cloned());
                     touches.entry(param).or_default().push(Touch { role, kind, update, loc: op.loc, turn });
@@ -94,13 +94,15 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
     }
 }
 
-/// The tensors that an operation accesses itself, with the kind of access. Copies have a separate rule.
-fn touched(op: &Op) -> Vec<(Value, Kind)> {
+/// The tensors that an operation accesses itself, with the kind of access. Copies to rings and regions have a separate rule; a copy by threads
+/// to a tile in shared memory is an ordinary read.
+fn touched(kernel: &Kernel, op: &Op) -> Vec<(Value, Kind)> {
     let own = kind_of(&op.kind).filter(|kind| match kind {
         Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
         Kind::Write | Kind::Scatter | Kind::Atomic => true,
     });
-    let first = op.args.first().copied().zip(own);
+    let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. })).then_some(Kind::Read);
+    let first = op.args.first().and_then(|named| tensor_of(kernel, *named)).zip(own.or(copies));
     let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
     let offsets = op.args.get(1).filter(|_| offsets).map(|off| (*off, Kind::Read));
     first.into_iter().chain(offsets).collect()
@@ -172,6 +174,6 @@ pub(in crate::verify) fn sources(kernel: &Kernel) -> Vec<Error> {
 /// The outputs that an operation writes, except by scatters and atomic updates, whose results are defined in any order.
 pub(super) fn written(kernel: &Kernel, op: &Op) -> Vec<usize> {
     let output = |tensor: Value| root(kernel, tensor).filter(|param| !is_input(kernel, *param));
-    let ordered = touched(op).into_iter().filter(|(_, kind)| conflict(*kind, *kind) || *kind == Kind::Read);
+    let ordered = touched(kernel, op).into_iter().filter(|(_, kind)| conflict(*kind, *kind) || *kind == Kind::Read);
     ordered.filter_map(|(tensor, _)| output(tensor)).collect()
 }

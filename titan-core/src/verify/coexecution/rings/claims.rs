@@ -2,7 +2,7 @@
 //!
 //! A program that was lowered from rings states, next to its waits and arrivals, their effect on a ring ([`Claim`]): for which slot, and
 //! after how many rounds of the ring. This module co-executes the roles by these claims alone, with the rules of rings: an acquisition
-//! waits until the readers have released the slot, and so on. [`crate::verify::program`] checks for each claim that the operations
+//! waits until the readers have released the slot, and so on. [`crate::verify::barriers`] checks for each claim that the operations
 //! implement it.
 //!
 //! A slot and a number of rounds are two values, a *pair*. The time for which a pair stands is tracked through loops and branches:
@@ -23,10 +23,10 @@
 use super::super::fault::{Fault, On, Wait, defect};
 use super::super::run::Run;
 use super::super::state::State;
-use super::find::{Access, Arrival, Claims, When};
+use super::find::{Arrival, Claims};
 use super::pairs::{Accesses, Pair, Side, Stage, is_after};
 use crate::collections::SortedSet;
-use crate::ir::{Claim, Class, Kernel, NvOp, Op, OpId, Pipe, Value};
+use crate::ir::{Claim, Kernel, Op, OpId, Pipe, Value};
 
 impl Run<'_> {
     /// A run of a barrier program by its claims alone.
@@ -37,7 +37,7 @@ impl Run<'_> {
         run
     }
 
-    fn breaks<T>(op: OpId, what: impl Into<String>) -> Result<T, Fault> {
+    pub(super) fn breaks<T>(op: OpId, what: impl Into<String>) -> Result<T, Fault> {
         Err(Fault::Claim { op, what: what.into() })
     }
 
@@ -80,24 +80,26 @@ impl Run<'_> {
                 }
                 if self.claims.filled_by.contains_key(&id) {
                     // A wait at the barrier includes the copies.
-                    state.roles[role].pairs.copying.remove(&(pipe, stage.time));
+                    state.roles[role].pairs.copying.retain(|(p, t, ..), _| (*p, *t) != (pipe, stage.time));
                 }
+                self.note_filled((id, pipe), stage.had);
                 stage.time
             }
             (Claim::Ready | Claim::Released, Some(stage)) => stage.time,
         };
+        let joined = self.claims.joined.contains(&pipe);
         let ring = &mut state.rings[pipe.index()];
         match claim {
             Claim::Filled => {
                 ring.filled.add(time);
                 let pairs = &mut state.roles[role].pairs;
-                if staging { pairs.change(side, time, |s| s.usable = true) } else { pairs.end(side, time) }
+                if staging { pairs.change(side, time, |s| s.usable = true) } else { pairs.end(side, time, joined) }
             }
             Claim::Ready => {
                 if !ring.filled.has(time) {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
-                if state.roles[role].pairs.copying.contains_key(&(pipe, time)) {
+                if state.roles[role].pairs.copying.keys().any(|(p, t, ..)| (*p, *t) == (pipe, time)) {
                     return Self::breaks(
                         id,
                         "copies to this stage may still be in flight: their group was not waited for",
@@ -112,14 +114,14 @@ impl Run<'_> {
                         "lanes have loaded from this stage, and no barrier of their warp precedes its release",
                     );
                 }
-                if state.roles[role].pairs.reading.contains_key(&(pipe, time)) {
+                if state.roles[role].pairs.reading.keys().any(|(p, t, ..)| (*p, *t) == (pipe, time)) {
                     return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
                 }
                 let Some(reader) = ring.readers.iter_mut().find(|r| r.role == role) else {
                     return defect(id, "a stage that is released by a role that is no reader");
                 };
                 reader.released.add(time);
-                state.roles[role].pairs.end(side, time);
+                state.roles[role].pairs.end(side, time, joined);
             }
             Claim::Acquired | Claim::Next => return defect(id, "a stage that is taken twice by one claim"),
         }
@@ -166,65 +168,6 @@ impl Run<'_> {
         *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
         pairs.stages.insert((side, pair), Stage { time, usable: false, had: Accesses::default() });
         Ok(None)
-    }
-
-    /// Checks the accesses of an operation to rings: its role must hold the stage.
-    pub(in crate::verify::coexecution) fn touched(
-        &mut self,
-        state: &mut State,
-        role: usize,
-        id: OpId,
-    ) -> Result<(), Fault> {
-        for ring in self.claims.under.get(&id).into_iter().flatten() {
-            let own = &state.rings[ring.index()];
-            let idle = own.filled.low == own.acquired
-                && own.readers.iter().all(|r| r.claimed == own.acquired && r.released.low == own.acquired);
-            if !idle || state.roles.iter().any(|r| r.pairs.copying.keys().any(|(p, _)| p == ring)) {
-                return Self::breaks(id, "this accesses the memory of a ring that is in use");
-            }
-        }
-        // All other operations access no slot.
-        let Some(accesses) = self.claims.accesses.get(&id).cloned() else { return Ok(()) };
-        for access in accesses {
-            let Access { region, slot, writes, when } = access;
-            let own = self.claims.ring_of.get(&region).copied();
-            let pairs = &mut state.roles[role].pairs;
-            let found = pairs.stages.iter().find(|(((pipe, fills), pair), stage)| {
-                let held = if writes { *fills && !stage.usable } else { stage.usable };
-                pair.0 == slot && held && own.is_none_or(|own| own == *pipe)
-            });
-            let Some(((side, _), stage)) = found.map(|(key, stage)| (*key, *stage)) else {
-                return Self::breaks(id, "this accesses a stage that its role does not hold");
-            };
-            if own.is_none() && *self.claims.companions.entry(region).or_insert(side.0) != side.0 {
-                return Self::breaks(id, "this memory belongs to two rings");
-            }
-            let at = (side.0, stage.time);
-            match (writes, when) {
-                (true, When::Group(Class::CpAsync)) => {
-                    pairs.copying.insert(at, None);
-                    pairs.change(side, stage.time, |s| s.had.copied = true);
-                }
-                (true, When::Phase) => pairs.change(side, stage.time, |s| s.had.bulk = true),
-                (true, When::Now) => pairs.change(side, stage.time, |s| s.had.stored = true),
-                (false, When::Group(Class::Wgmma)) => drop(pairs.reading.insert(at, None)),
-                (false, When::Now) => pairs.change(side, stage.time, |s| s.had.loaded = true),
-                (_, When::Group(_)) | (false, When::Phase) => {
-                    return Self::breaks(id, "this accesses a stage in a way that no claim covers");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Commits a group, or waits for groups; other operations have no effect on groups.
-    pub(in crate::verify::coexecution) fn grouped(state: &mut State, role: usize, nv: NvOp) {
-        let pairs = &mut state.roles[role].pairs;
-        if let NvOp::Commit { group, .. } = nv {
-            pairs.commit(group);
-        } else if let NvOp::WaitGroup { group, n, .. } = nv {
-            pairs.wait(group, n);
-        }
     }
 
     /// Passes pairs along where an operation with regions is entered, repeated or left.

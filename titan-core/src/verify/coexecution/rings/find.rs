@@ -5,7 +5,8 @@ use super::pairs::Side;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{
-    BarrierTy, Block, Claim, Class, Completion, Kernel, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value,
+    BarrierTy, Block, Claim, Class, Completion, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty,
+    Value,
 };
 
 /// The completion condition of a claim that a stage is filled.
@@ -47,7 +48,53 @@ pub(in crate::verify) struct Access {
     pub(in crate::verify) slot: Value,
     pub(in crate::verify) writes: bool,
     pub(in crate::verify) when: When,
+    /// The bytes that are accessed, by their number among those that are accessed in a part of the region.
+    pub(in crate::verify) piece: u8,
+    /// Whether all of these bytes are written.
+    pub(in crate::verify) whole: bool,
+    /// Whether this marks the stage as one without contents: it stores a constant other than 0 to a word beside the ring.
+    pub(in crate::verify) poisons: bool,
 }
+
+/// The ranges of bytes that operations access in a part of a region. A set of them is a mask of their numbers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::verify) struct Pieces {
+    /// The number of the first one.
+    first: u8,
+    bytes: Vec<(u64, u64)>,
+}
+
+impl Pieces {
+    /// The ranges that overlap one of them.
+    pub(in crate::verify) fn overlapping(&self, piece: u8) -> u64 {
+        let Some(own) = self.range(piece) else { return u64::MAX };
+        self.set(|other| own.0 < other.1 && other.0 < own.1)
+    }
+
+    /// Whether these ranges together have all bytes of one of them.
+    pub(in crate::verify) fn cover(&self, all: u64, piece: u8) -> bool {
+        let Some((mut next, end)) = self.range(piece) else { return false };
+        // The ranges are in ascending order.
+        for (number, (first, last)) in (self.first..).zip(&self.bytes) {
+            if all >> number & 1 == 1 && *first <= next {
+                next = next.max(*last);
+            }
+        }
+        next >= end
+    }
+
+    fn range(&self, piece: u8) -> Option<(u64, u64)> {
+        self.bytes.get(usize::from(piece.checked_sub(self.first)?)).copied()
+    }
+
+    fn set(&self, holds: impl Fn(&(u64, u64)) -> bool) -> u64 {
+        (self.first..).zip(&self.bytes).filter(|(_, b)| holds(b)).fold(0, |set, (n, _)| set | 1 << n)
+    }
+}
+
+/// The numbers of pieces of the region of a ring, and of those of a region with words beside it.
+pub(super) const OF_RING: u8 = 56;
+const OF_WORDS: u8 = 8;
 
 /// The claims and accesses of a program.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +114,14 @@ pub(in crate::verify) struct Claims {
     pub(in crate::verify) filled_by: SortedMap<OpId, FilledBy>,
     /// The rings whose claims state the number of the round; those of the others state its parity.
     pub(in crate::verify) counted: SortedSet<Pipe>,
+    /// The rings between roles, whose barriers order accesses in different rounds.
+    pub(in crate::verify) joined: SortedSet<Pipe>,
+    /// The bytes that are accessed in a part of each region.
+    pub(in crate::verify) pieces: SortedMap<Value, Pieces>,
+    /// For each claim that a stage is filled, on each path, the bytes that are written for it; none if it is marked as one without contents.
+    pub(in crate::verify) fills: SortedSet<(Pipe, OpId, u64)>,
+    /// The bytes of stages that operations read.
+    pub(in crate::verify) reads: SortedSet<(Pipe, Value, u8, OpId)>,
     /// Releases that no barrier of the lanes of each warp precedes.
     pub(in crate::verify) unmet: SortedSet<OpId>,
     /// Claims and accesses, and the loops and branches around them.
@@ -94,18 +149,26 @@ impl Claims {
         all.staging = rings.difference(&next).copied().collect();
         let mut events = SortedSet::new();
         let places = places(kernel);
+        all.pieces = all.pieces(kernel);
         kernel.walk(&mut |id, op| {
             let under = all.rings_under(kernel, op, &places);
             if !under.is_empty() {
                 all.under.insert(id, under);
                 events.insert(id);
             }
-            let grouped = matches!(op.kind, OpKind::Nv(NvOp::Commit { .. } | NvOp::WaitGroup { .. }));
+            let grouped = matches!(
+                op.kind,
+                OpKind::Nv(NvOp::Commit { .. } | NvOp::WaitGroup { .. } | NvOp::BarrierSync { .. } | NvOp::WarpSync)
+                    | OpKind::Print(_)
+            );
             events.extend(Some(id).filter(|_| grouped && !rings.is_empty()));
             if all.is_slotless(kernel, op) {
                 all.slotless.insert(id);
             }
-            let accesses = accesses(kernel, op);
+            let accesses = all.accesses_of(kernel, op);
+            if accesses.iter().any(|a| a.piece >= OF_RING + OF_WORDS) {
+                all.slotless.insert(id);
+            }
             if matches!(op.kind, OpKind::Ttg(TtgOp::Claim(..))) || !accesses.is_empty() {
                 events.insert(id);
             }
@@ -116,6 +179,47 @@ impl Claims {
         all.events = Events::around(kernel, events);
         all.blocks(kernel, kernel.body);
         all
+    }
+
+    /// The ranges of bytes that are accessed in a part of each region.
+    fn pieces(&self, kernel: &Kernel) -> SortedMap<Value, Pieces> {
+        let mut ranges: SortedMap<Value, SortedSet<(u64, u64)>> = SortedMap::new();
+        kernel.walk(&mut |_, op| {
+            if traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Local) {
+                let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+                for (tile, (region, _)) in tiles.filter_map(|tile| Some((tile, picked(kernel, *tile)?))) {
+                    ranges.entry(region).or_default().insert(bytes_in_part(kernel, *tile));
+                }
+            }
+        });
+        let numbered = |(region, bytes): (Value, SortedSet<(u64, u64)>)| {
+            let (first, most) = if self.ring_of.contains_key(&region) { (0, OF_RING) } else { (OF_RING, OF_WORDS) };
+            (region, Pieces { first, bytes: bytes.into_iter().take(most.into()).collect() })
+        };
+        ranges.into_iter().map(numbered).collect()
+    }
+
+    /// The accesses of an operation to slots: the tiles among its operands.
+    fn accesses_of(&self, kernel: &Kernel, op: &Op) -> Vec<Access> {
+        let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
+            return Vec::new();
+        };
+        let when = match op.kind.completion() {
+            Completion::Immediate => When::Now,
+            Completion::Prefix(class) => When::Group(class),
+            Completion::Phase => When::Phase,
+        };
+        let access = |tile: Value| {
+            let (region, slot) = picked(kernel, tile)?;
+            let bytes = bytes_in_part(kernel, tile);
+            let pieces = self.pieces.get(&region)?;
+            let number = pieces.bytes.iter().position(|own| *own == bytes);
+            let piece = number.and_then(|n| Some(pieces.first + u8::try_from(n).ok()?)).unwrap_or(u8::MAX);
+            let poisons = own.writes && !self.ring_of.contains_key(&region) && stores_a_mark(kernel, op);
+            Some(Access { region, slot, writes: own.writes, when, piece, whole: is_whole(kernel, tile), poisons })
+        };
+        let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
+        tiles.filter_map(|tile| access(*tile)).collect()
     }
 
     /// Whether an operation accesses the memory of a ring not as tiles of a slot: without naming a slot, or a slot as a region, of which no
@@ -246,19 +350,26 @@ pub(in crate::verify) fn bytes_in_part(kernel: &Kernel, tile: Value) -> (u64, u6
     (0, u64::MAX)
 }
 
-/// The accesses of an operation to slots: the tiles among its operands.
-fn accesses(kernel: &Kernel, op: &Op) -> Vec<Access> {
-    let Some(own) = traffic(&op.kind).accesses.into_iter().flatten().find(|a| a.on == On::Local) else {
-        return Vec::new();
-    };
-    let when = match op.kind.completion() {
-        Completion::Immediate => When::Now,
-        Completion::Prefix(class) => When::Group(class),
-        Completion::Phase => When::Phase,
-    };
-    let tiles = op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..)));
-    tiles
-        .filter_map(|tile| picked(kernel, *tile))
-        .map(|(region, slot)| Access { region, slot, writes: own.writes, when })
-        .collect()
+/// Whether an access to a tile, or to a part of one, is to all bytes of the tile as its encoding places it.
+fn is_whole(kernel: &Kernel, tile: Value) -> bool {
+    let mut at = tile;
+    while let Some(op) = kernel.def_op(at) {
+        if let OpKind::Local(LocalOp::Slice { .. }) = op.kind {
+            let own = kernel.ty(at).tile_shape().map(Vec::<u32>::from);
+            return own.is_some() && own == kernel.encoding(at).map(|e| e.extents.clone());
+        }
+        if matches!(op.kind, OpKind::Region(RegionOp::Tile { .. })) {
+            return true;
+        }
+        let Some(of) = op.args.first() else { break };
+        at = *of;
+    }
+    false
+}
+
+/// Whether an operation stores a constant other than 0.
+fn stores_a_mark(kernel: &Kernel, op: &Op) -> bool {
+    let stored = op.args.first().filter(|_| op.kind == OpKind::Local(LocalOp::Store));
+    let splat = stored.and_then(|v| kernel.def_op(*v)).filter(|op| matches!(op.kind, OpKind::Splat(_)));
+    splat.and_then(|op| kernel.int_constant(*op.args.first()?)).is_some_and(|mark| mark != 0)
 }

@@ -5,8 +5,12 @@
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Kernel, NvGroup, OpKind, Pipe, Pred, Value};
 
-/// The stages of rings that work in flight may access, each with the number of groups when its group was committed; `None` if that is open.
-type InFlight = SortedMap<(Pipe, i64), Option<i64>>;
+/// Bytes of a stage: the ring and the time, the region, and the number of the bytes among those that are accessed in a part of it
+/// ([`super::find::Pieces`]).
+pub(super) type Piece = (Pipe, i64, Value, u8);
+
+/// The bytes of stages that work in flight may access, each with the number of groups when its group was committed; `None` if that is open.
+type InFlight = SortedMap<Piece, Option<i64>>;
 
 /// The values that stand for a time: a slot, and, if the ring is between roles, the number of earlier rounds, or its parity.
 pub(in crate::verify::coexecution) type Pair = (Value, Option<Value>);
@@ -37,6 +41,13 @@ pub(super) struct Accesses {
     pub(super) stored: bool,
     /// Whether threads have loaded from it.
     pub(super) loaded: bool,
+    /// The bytes that have been written on this path, as a set of the numbers of [`super::find::Pieces`]; those that may have been; and those
+    /// that asynchronous copies may have written.
+    pub(super) written: u64,
+    pub(super) may_be_written: u64,
+    pub(super) copied_to: u64,
+    /// Whether the stage is marked as one without contents.
+    pub(super) poisoned: bool,
 }
 
 impl Accesses {
@@ -46,6 +57,10 @@ impl Accesses {
             bulk: self.bulk || other.bulk,
             stored: self.stored || other.stored,
             loaded: self.loaded || other.loaded,
+            written: self.written & other.written,
+            may_be_written: self.may_be_written | other.may_be_written,
+            copied_to: self.copied_to | other.copied_to,
+            poisoned: self.poisoned && other.poisoned,
         }
     }
 }
@@ -63,6 +78,8 @@ pub(in crate::verify) struct Pairs {
     /// The same for the commit groups of MMAs, and the times of the stages that MMAs in flight may read.
     multiplied: i64,
     pub(super) reading: InFlight,
+    /// The accesses of the threads of the role since their last barrier, each with whether it writes.
+    pub(super) since: SortedSet<(Piece, bool)>,
 }
 
 impl Pairs {
@@ -73,8 +90,9 @@ impl Pairs {
             stage.time -= base(*pipe);
         }
         let aged = |of: &InFlight, issued: i64| {
-            of.iter().map(|((p, t), group)| ((*p, t - base(*p)), group.map(|g| g - issued))).collect()
+            of.iter().map(|((p, t, r, n), group)| ((*p, t - base(*p), *r, *n), group.map(|g| g - issued))).collect()
         };
+        all.since = self.since.iter().map(|((p, t, r, n), writes)| ((*p, t - base(*p), *r, *n), *writes)).collect();
         all.copying = aged(&self.copying, self.issued);
         all.reading = aged(&self.reading, self.multiplied);
         (all.issued, all.multiplied) = (0, 0);
@@ -82,8 +100,9 @@ impl Pairs {
     }
 
     /// The same, with everything in flight that is in flight in one of these states, in the newest group that it is in, and with all accesses
-    /// to the stages held that one of them has had. More in flight, newer groups and more accesses are only less that is known: every rule
-    /// demands more for them. `None` if the states differ in more than this and a shift of times.
+    /// to the stages held, and since the last barrier, that one of them has had. More in flight, newer groups and more accesses are only
+    /// less that is known, and so are fewer bytes that are certainly written: every rule demands more for them. `None` if the states
+    /// differ in more than this and a shift of times.
     ///
     /// ```text
     /// before the loop   fill; commit; fill of another ring; commit     the stage is in the second newest group
@@ -97,7 +116,8 @@ impl Pairs {
         ends: &[Pairs],
     ) -> Option<Pairs> {
         let without = |of: &Pairs| {
-            let mut rest = Pairs { copying: InFlight::new(), reading: InFlight::new(), ..of.clone() };
+            let mut rest =
+                Pairs { copying: InFlight::new(), reading: InFlight::new(), since: SortedSet::new(), ..of.clone() };
             rest.stages.values_mut().for_each(|stage| stage.had = Accesses::default());
             rest
         };
@@ -109,6 +129,7 @@ impl Pairs {
                 return None;
             }
             had.iter_mut().zip(end.stages.values()).for_each(|(all, stage)| *all = all.or(stage.had));
+            joined.since.extend(end.since.iter().copied());
             for (into, from) in [(&mut joined.copying, &end.copying), (&mut joined.reading, &end.reading)] {
                 for (stage, group) in from {
                     let known = into.entry(*stage).or_insert(*group);
@@ -118,11 +139,13 @@ impl Pairs {
             }
         }
         let back = |of: InFlight, issued: i64| {
-            of.into_iter().map(|((p, t), group)| ((p, t + base(p)), group.map(|g| g + issued))).collect()
+            of.into_iter().map(|((p, t, r, n), group)| ((p, t + base(p), r, n), group.map(|g| g + issued))).collect()
         };
+        let since = joined.since.iter().map(|((p, t, r, n), writes)| ((*p, t + base(*p), *r, *n), *writes));
         let mut all = self.clone();
         all.copying = back(joined.copying, self.issued);
         all.reading = back(joined.reading, self.multiplied);
+        all.since = since.collect();
         all.stages.values_mut().zip(had).for_each(|(stage, had)| stage.had = had);
         Some(all)
     }
@@ -144,11 +167,15 @@ impl Pairs {
         in_flight.values_mut().for_each(|group| *group = group.or(Some(*issued)));
     }
 
-    /// Waits for all commit groups except for the newest ones.
-    pub(super) fn wait(&mut self, group: NvGroup, but: u32) {
-        let Some((issued, in_flight)) = self.groups(group) else { return };
+    /// Waits for all commit groups except for the newest ones. Returns the accesses that are complete: until now, they may have happened at
+    /// any time.
+    pub(super) fn wait(&mut self, group: NvGroup, but: u32) -> Vec<Piece> {
+        let Some((issued, in_flight)) = self.groups(group) else { return Vec::new() };
         let done = *issued - i64::from(but);
-        in_flight.retain(|_, group| group.is_none_or(|group| group > done));
+        let is_done = |of: &Option<i64>| of.is_some_and(|group| group <= done);
+        let complete = in_flight.iter().filter(|(_, group)| is_done(group)).map(|(piece, _)| *piece).collect();
+        in_flight.retain(|_, group| !is_done(group));
+        complete
     }
 
     /// The number of stages of a ring that the role holds.
@@ -172,9 +199,23 @@ impl Pairs {
         self.stages.iter_mut().filter(|((s, _), stage)| *s == side && stage.time == time).for_each(|(_, s)| change(s));
     }
 
-    /// Ends a stage, when it is released.
-    pub(super) fn end(&mut self, side: Side, time: i64) {
+    /// Ends a stage, when it is released. If barriers between roles order the accesses of its rounds (`joined`), those of this one are no
+    /// longer needed.
+    pub(super) fn end(&mut self, side: Side, time: i64, joined: bool) {
         self.stages.retain(|(s, _), stage| *s != side || stage.time != time);
+        if joined {
+            self.since.retain(|((pipe, t, ..), _)| *pipe != side.0 || *t != time);
+        }
+    }
+
+    /// Records an access since the last barrier. Earlier ones to the same bytes of the slot, in another round, count as one with it.
+    pub(super) fn note(&mut self, piece: Piece, writes: bool, slots: i64) {
+        let (pipe, time, region, number) = piece;
+        self.since.retain(|((p, t, r, n), w)| {
+            let same = (*p, *r, *n, *w) == (pipe, region, number, writes);
+            !(same && (time - t).rem_euclid(slots.max(1)) == 0)
+        });
+        self.since.insert((piece, writes));
     }
 
     /// Passes values along an edge of control flow. `moved` are the clocks that advance in the region that is entered or left; `gone` are

@@ -18,15 +18,18 @@
 //! No other operation uses these barriers and counters. A ring that the same role fills and reads has no mbarriers: program order, waits
 //! for commit groups and barriers between warps order the accesses to its slots.
 
+mod apart;
+mod cluster;
 mod counts;
 mod filled;
+mod parity;
+mod tiles;
 
 use super::wrong;
 use crate::analysis::cluster::Differing;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Claim, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
-use crate::verify::barriers;
 use crate::verify::coexecution::rings::find::{Claims, FilledBy};
 use crate::verify::roles::threads;
 
@@ -129,6 +132,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
         check.filled_alike(*pipe);
         check.written_apart(*pipe, claims);
     }
+    check.parts(claims);
     check.clusters();
     check.nothing_else();
     check.apart(&joined, claims);
@@ -143,11 +147,10 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     claims.filled_by = check.filled_by;
     claims.unmet = check.unmet;
+    claims.joined = joined;
     let counted = check.rings.iter().filter(|(_, ring)| ring.is_counted());
     claims.counted = counted.map(|(pipe, _)| *pipe).collect();
-    let mut errors = check.errors;
-    barriers::words(kernel, &mut errors);
-    errors
+    check.errors
 }
 
 impl<'k> Check<'k> {
@@ -318,6 +321,42 @@ impl<'k> Check<'k> {
         });
         for id in stray {
             self.error(id, "no claim explains this operation");
+        }
+    }
+
+    /// Checks that a ring has one region, with a part for each slot, so that slots that differ select different bytes.
+    fn parts(&mut self, claims: &Claims) {
+        let kernel = self.kernel;
+        let mut regions: SortedMap<Pipe, SortedSet<Value>> = SortedMap::new();
+        let mut rings: SortedMap<Value, SortedSet<Pipe>> = SortedMap::new();
+        kernel.walk(&mut |_, op| {
+            if let (OpKind::Ttg(TtgOp::Claim(_, pipe)), Some(region)) = (&op.kind, op.args.first()) {
+                regions.entry(*pipe).or_default().insert(*region);
+                rings.entry(*region).or_default().insert(*pipe);
+            }
+        });
+        let loc = |region: Value| kernel.def_op(region).map(|op| op.loc).unwrap_or_default();
+        for (region, pipe) in &claims.ring_of {
+            let made = kernel.def_op(*region).map(|op| &op.kind);
+            let slots = kernel.pipe(*pipe).map(|p| p.slots);
+            let (name, ring) = (kernel.display_name(*region), kernel.pipe_name(*pipe));
+            let Some(OpKind::Region(RegionOp::Place { parts, .. })) = made else {
+                self.errors.push(wrong(loc(*region), format!("the memory of `{ring}` is not a region")));
+                continue;
+            };
+            if Some(*parts) != slots {
+                let slots = slots.unwrap_or(0);
+                let title = format!("`{name}` has {parts} parts, but its ring `{ring}` has {slots} slots");
+                self.errors.push(wrong(loc(*region), title).help(format!("`parts = {slots}`")));
+            }
+        }
+        for (pipe, own) in regions.iter().filter(|(_, own)| own.len() > 1) {
+            let title = format!("the slots of `{}` are in several regions", kernel.pipe_name(*pipe));
+            self.errors.extend(own.last().map(|region| wrong(loc(*region), title)));
+        }
+        for (region, _) in rings.iter().filter(|(_, own)| own.len() > 1) {
+            let title = format!("`{}` is the memory of several rings", kernel.display_name(*region));
+            self.errors.push(wrong(loc(*region), title));
         }
     }
 

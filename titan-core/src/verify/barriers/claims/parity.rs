@@ -1,6 +1,6 @@
 //! The parities for which claims of a ring wait, and the numbers of rounds with which counters are compared.
 
-use super::realize::{At, Check};
+use super::{At, Check};
 use crate::ir::{BinOp, OpKind, Value};
 
 impl Check<'_> {

@@ -18,7 +18,7 @@
 //! Deliberately absent: whether a role copies the tiles of its kernel, with clusters or without. The kernel's rings are lowered to this
 //! program; tests compare their data.
 
-use super::realize::Check;
+use super::Check;
 use crate::analysis::number::Numbers;
 use crate::analysis::uses::Tree;
 use crate::collections::SortedSet;

@@ -3,8 +3,7 @@
 //! All other memory of a role is private to it, and so are its named barriers. Deliberately absent: which role holds a slot at a time,
 //! which the co-execution of the claims checks, and barriers between the warps of one role.
 
-use super::realize::Check;
-use super::wrong;
+use super::{Check, wrong};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{NvOp, OpKind, Pipe, TtgOp, Value};
 use crate::verify::coexecution::rings::find::{Claims, is_opaque, is_view, places, region_of};

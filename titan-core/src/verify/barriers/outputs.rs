@@ -26,9 +26,6 @@ pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
         if may_write(kernel, op) && !known.list.iter().any(|access| access.op == id && (access.shared || !of_bytes)) {
             errors.push(wrong(op.loc, "the elements of an output that are written here could not be determined"));
         }
-        if let Some((given, all)) = other_bytes(kernel, op) {
-            errors.push(wrong(op.loc, format!("a bulk store of {given} bytes, but its tile has {all}")));
-        }
     });
     errors.extend(Partition::of(kernel).err().unwrap_or_default());
     errors
@@ -41,13 +38,6 @@ fn may_write(kernel: &Kernel, op: &Op) -> bool {
         Effect::Write | Effect::Atomic => true,
         Effect::Trap | Effect::Print | Effect::Pipeline => op.args.iter().any(|arg| is_of_output(kernel, *arg)),
     }
-}
-
-/// The bytes of a bulk store and those of the tile that it names, if they differ; such a store must be of the whole tile.
-fn other_bytes(kernel: &Kernel, op: &Op) -> Option<(u32, u32)> {
-    let (OpKind::Nv(NvOp::BulkStore { bytes, .. }), [_, tile]) = (&op.kind, &op.args[..]) else { return None };
-    let all = kernel.encoding(*tile)?.bytes();
-    (*bytes != all).then_some((*bytes, all))
 }
 
 /// Whether a bulk store does not name the tile that it writes, so that it is unspecified which elements its bytes are.

@@ -1,11 +1,10 @@
-//! Rule 65 for the barriers and counters of a ring: one array of each kind, initialised once before the roles, with counts that match the
-//! arriving threads. Deliberately absent: where they arrive, which `super` checks for each claim.
+//! Rule 65 for the barriers and counters of a ring: one array of each kind, with counts that match the arriving threads; and the counters set
+//! to 0 once, before the roles. Rule 48 says the same of the initialisation of barriers, and asks for its fence. Deliberately absent: where they arrive, which `super` checks for each claim.
 
-use super::{Check, Ring};
+use super::{Check, Ring, wrong};
 use crate::analysis::one_thread;
 use crate::collections::SortedSet;
 use crate::ir::{Kernel, Loc, NvOp, Op, OpId, OpKind, Pipe, Value};
-use crate::verify::program::wrong;
 use crate::verify::roles::beginning;
 use crate::verify::roles::threads;
 
@@ -53,24 +52,14 @@ impl Check<'_> {
         let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, arrivals)).collect();
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read) * programs)));
         for (alloc, count) in expected {
-            if made(kernel, alloc) != [&OpKind::Nv(NvOp::MbarrierInit { count })] {
+            // Rule 48 has checked that it is initialised once, before the roles.
+            let other = |kind: &&OpKind| **kind != OpKind::Nv(NvOp::MbarrierInit { count });
+            if made(kernel, alloc).iter().any(other) {
                 let each = count / programs;
                 let by_all = programs > 1 && ring.empty.contains(&alloc);
                 let of = if by_all { format!(" ({each} of each of {programs} programs)") } else { String::new() };
-                say(format!(
-                    "a barrier of `{name}` must count {count} arrivals{of}, and be initialised once, before the roles"
-                ));
+                say(format!("a barrier of `{name}` must count {count} arrivals{of}"));
             }
-        }
-        if ring.released[1].is_some() && !ring.empty.iter().all(|empty| is_fenced(kernel, *empty)) {
-            say(format!(
-                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before other programs arrive there"
-            ));
-        }
-        if bulk && !ring.full.iter().all(|full| is_fenced(kernel, *full)) {
-            say(format!(
-                "a barrier of `{name}` must be fenced (`ttg.nv.fence.mbarrier_init`) before bulk copies arrive there"
-            ));
         }
         let counters: SortedSet<Value> = ring.counters.values().flatten().copied().collect();
         let one_each = ring.counters.values().all(|own| own.len() == 1) && ring.counters.len() == ring.read.len();
@@ -117,15 +106,6 @@ impl Check<'_> {
             (Some(_), [None, Some(_)]) | (None, [_, None]) => {}
         }
     }
-}
-
-/// Whether the initialisation of a barrier is fenced before the roles.
-fn is_fenced(kernel: &Kernel, word: Value) -> bool {
-    let begin = beginning(kernel);
-    let inits = |op: &Op| op.args.first() == Some(&word) && matches!(op.kind, OpKind::Nv(NvOp::MbarrierInit { .. }));
-    let init = begin.iter().rposition(|id| inits(kernel.op(*id)));
-    let fence = begin.iter().rposition(|id| kernel.op(*id).kind == OpKind::Nv(NvOp::FenceMbarrierInit));
-    init < fence
 }
 
 /// The operations that initialise a barrier or counter; empty if they are not all before the roles.

@@ -18,11 +18,10 @@
 //!
 //! Deliberately absent: whether the slots are held by this role, which the co-execution checks; the counts of barriers (`counts`).
 
-use super::{At, Check};
+use super::{At, Check, wrong};
 use crate::ir::traffic::{Access, On, traffic};
 use crate::ir::{Claim, Family, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Proxy, Strided, TtgOp, Ty, Value};
 use crate::verify::coexecution::rings::find::{Arrival, Claims, FilledBy, bytes_in_part, picked, region_of};
-use crate::verify::program::wrong;
 
 /// A range of bytes in a part of a region: the first byte and the end.
 pub(super) type Bytes = (u64, u64);
@@ -148,7 +147,7 @@ impl Check<'_> {
     }
 
     /// Checks that each claim that a slot of a ring is filled is for the same bytes, and for the same programs.
-    pub(in crate::verify::program) fn filled_alike(&mut self, pipe: Pipe) {
+    pub(super) fn filled_alike(&mut self, pipe: Pipe) {
         let Some(ring) = self.rings.get(&pipe) else { return };
         let name = self.kernel.pipe_name(pipe);
         let message = if ring.written.len() > 1 {
@@ -166,7 +165,7 @@ impl Check<'_> {
 
     /// In a program with bulk copies to rings: checks that threads and bulk copies write different bytes of the slots of a ring, and
     /// together all bytes that are read.
-    pub(in crate::verify::program) fn written_apart(&mut self, pipe: Pipe, claims: &Claims) {
+    pub(super) fn written_apart(&mut self, pipe: Pipe, claims: &Claims) {
         let kernel = self.kernel;
         if !self.rings.values().any(|ring| ring.fills.iter().any(|by| by.bulk)) {
             return;

@@ -11,7 +11,7 @@
 //!   cluster barrier is immediately before the roles and immediately after them, and nowhere else;
 //! * all roles of all programs agree about the tile of each program, so that what is copied for all and what a program copies for itself
 //!   are parts of the same computation (`tiles`);
-//! * readers release the slots of such a ring in all programs (`realize`).
+//! * readers release the slots of such a ring in all programs (`super`).
 //!
 //! The bytes of round `r` from other programs can arrive before this program expects them, but not before its phase `r − 1` of `full` is
 //! complete: the copies were started after the readers of all programs had released round `r − 1`, for which they had waited.
@@ -21,9 +21,8 @@
 //!
 //! Deliberately absent: programs of a cluster that run different code.
 
-use super::realize::Check;
+use super::{Check, wrong};
 use crate::ir::{BinOp, Block, Effect, Kernel, NvOp, Op, OpId, OpKind, TtgOp, Value};
-use crate::verify::program::wrong;
 use crate::verify::roles::threads;
 
 impl Check<'_> {
