@@ -19,10 +19,13 @@ pub(crate) fn of(kernel: &Kernel, pipe: Pipe) -> [SortedSet<usize>; 2] {
             return;
         }
         for (role, region) in op.regions.iter().enumerate() {
-            kernel.walk_block(*region, &mut |_, op| match op.kind {
-                OpKind::Ttg(TtgOp::Acquire(p)) if p == pipe => drop(found[0].insert(role)),
-                OpKind::Ttg(TtgOp::Ready(p)) if p == pipe => drop(found[1].insert(role)),
-                _ => {}
+            kernel.walk_block(*region, &mut |_, op| {
+                if let OpKind::Ttg(TtgOp::Acquire(p) | TtgOp::Ready(p)) = op.kind
+                    && p == pipe
+                {
+                    let reads = matches!(op.kind, OpKind::Ttg(TtgOp::Ready(_)));
+                    found[usize::from(reads)].insert(role);
+                }
             });
         }
     });

@@ -289,7 +289,35 @@ impl Run<'_> {
                     self.need(id, NvGroup::Wgmma, self.now.number(*value));
                 }
             }
-            _ => {}
+            // Barriers and copies in bulk to a region do not complete in groups; copies of threads to regions are in programs written by hand.
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::BulkLoad { .. }
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::WgmmaFence
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterRank
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::WarpSync
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait
+            | NvOp::SetMaxNReg { .. }
+            | NvOp::Tcgen05(_) => {}
         }
     }
 

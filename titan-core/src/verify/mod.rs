@@ -168,7 +168,7 @@ mod types;
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Family, HostExpr, Kernel, Loc, Op, OpKind, RegionOp, TtgOp};
+use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -337,11 +337,18 @@ pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
     barriers::laid_out(kernel, errors)
 }
 
-/// The error for a ring operation in a program that is laid out.
+/// The error for an operation of an earlier stage in a barrier program: one of rings, or a wait whose groups are not counted.
 fn of_rings(op: &Op) -> Option<Error> {
-    let of_rings = matches!(&op.kind, OpKind::Ttg(ttg) if ttg.is_of_rings());
-    let title = "a ring operation in a kernel that is laid out: it must be expanded to barriers first";
-    of_rings.then(|| Diagnostic::new(Code::NotShown, op.loc, title))
+    let title = match &op.kind {
+        OpKind::Ttg(ttg) if ttg.is_of_rings() => {
+            "a ring operation in a kernel that is laid out: it must be expanded to barriers first"
+        }
+        OpKind::Local(LocalOp::Settle { .. }) => {
+            "a wait for accesses to a tile in a barrier program: it must be completed to waits for groups first"
+        }
+        _ => return None,
+    };
+    Some(Diagnostic::new(Code::NotShown, op.loc, title))
 }
 
 /// Checks the rules on which all others rely: arenas, structure, types and visibility.
