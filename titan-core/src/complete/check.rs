@@ -1,6 +1,7 @@
 //! The independent checker of completion: executes a kernel with concrete numbers of iterations, with groups as queues.
 //!
-//! Every loop of unknown length executes a given number of iterations, and branches on loop counters are evaluated. Each value that stands
+//! Every loop of unknown length executes a given number of iterations, and branches on loop counters are evaluated. Of other branches, the
+//! first arm is executed, so that this is a test of some paths and no proof. Each value that stands
 //! for something in flight has a number of its own in each iteration. A wait that leaves `n` groups in flight completes all older ones, and
 //! no others. What is read, released or written must be complete:
 //!

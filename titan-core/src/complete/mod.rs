@@ -14,7 +14,7 @@
 //! The hardware knows neither stages nor buffers. A thread's operations of one class (`cp.async`, `wgmma`, bulk stores) belong to groups,
 //! which complete in the order in which they are committed, and a wait states how many of the youngest groups may still be in flight. So
 //! this pass commits groups, and gives each wait the number of groups that are certainly younger than the one it needs: the minimum
-//! over the paths to the wait. Groups that are not known to be younger are waited for too: such a wait may be slow, but is never wrong.
+//! over the paths to the wait. Groups that are not known to be younger are waited for too: such a wait may be slow, but is not wrong.
 //! The pass runs after all passes that choose the order of operations, which therefore may move operations and waits freely.
 //!
 //! # Example
@@ -50,7 +50,11 @@
 //! A branch that only fills stages commits its group after the branch, on both paths: an iteration without copies commits an empty group.
 //! So the counts are the same up to the last iteration, although the last ones copy nothing.
 //!
-//! [`check`] tests the result by execution with concrete numbers, and shares no code with this pass.
+//! That an iteration skips a fill, while a later one of the same ring does not, is not counted right in this way; the verifier of barrier
+//! programs then refuses the wait, which it judges by all paths.
+//!
+//! [`check`] tests the result by execution with concrete numbers. It shares nothing with this pass but what rings are between roles, and of
+//! which buffer a tile is a part.
 //!
 //! Deliberately absent: rings between roles, whose copies arrive at mbarriers ([`crate::expand`]); counters of machines on which
 //! single instructions and not groups are counted, which can only be assigned after the selection of instructions.

@@ -126,6 +126,8 @@ impl State {
 
     /// Claims the next stage of a ring for reading.
     pub(super) fn claim(&mut self, pipe: Pipe, claim: Value) {
+        // What the value claimed in an earlier iteration is gone, also if it is unknown what it claims now.
+        self.claims.remove(&claim);
         let Some(ring) = self.rings.get_mut(pipe.index()) else { return };
         if let Some(ahead) = ring.ahead {
             self.claims.insert(claim, (pipe, ahead - 1));

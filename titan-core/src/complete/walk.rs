@@ -8,6 +8,9 @@ use crate::ir::{Block, Family, Flow, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, O
 /// Loops with at most this many iterations are walked iteration by iteration.
 const WALK: i64 = 64;
 
+/// The number of iterations of a kernel that are walked in this way. Nested loops would otherwise be walked as often as they are executed.
+const BUDGET: i64 = 4096;
+
 /// What precedes an operation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Before {
@@ -40,7 +43,7 @@ pub(super) struct Found {
 pub(super) fn find(kernel: &Kernel, counted: &dyn Fn(Pipe) -> bool) -> Found {
     let deepest = kernel.pipes.iter().map(|p| p.slots as usize).max().unwrap_or(1);
     let counted = (0..kernel.pipes.len()).map(|pipe| counted(Pipe::new(pipe))).collect();
-    let mut walk = Walk { kernel, deepest, counted, loops: Vec::new(), found: Found::default() };
+    let mut walk = Walk { kernel, deepest, budget: BUDGET, counted, loops: Vec::new(), found: Found::default() };
     walk.block(kernel.body, State::new(kernel.pipes.len()));
     walk.found
 }
@@ -63,6 +66,8 @@ fn join(to: &mut Option<State>, from: Option<State>) {
 struct Walk<'k> {
     kernel: &'k Kernel,
     deepest: usize,
+    /// The number of iterations that may still be walked one by one.
+    budget: i64,
     /// For each ring, whether it is filled by groups of copies.
     counted: Vec<bool>,
     loops: Vec<Around>,
@@ -213,6 +218,11 @@ impl Walk<'_> {
                 state.waited(NvGroup::CpAsync, n);
             }
             TtgOp::Consumed => self.wait(id, NvGroup::Wgmma, &op.args, true, state),
+            TtgOp::Split(_) => {
+                if let Some(younger) = state.younger(NvGroup::Wgmma, &op.args) {
+                    op.results.iter().for_each(|part| state.joined(*part, younger));
+                }
+            }
             TtgOp::Join => {
                 if let (Some(younger), Some(whole)) = (state.younger(NvGroup::Wgmma, &op.args), op.results.first()) {
                     state.joined(*whole, younger);
@@ -234,7 +244,6 @@ impl Walk<'_> {
             | TtgOp::Acquire(_)
             | TtgOp::Poisoned
             | TtgOp::ReadPerm
-            | TtgOp::Split(_)
             | TtgOp::View { .. }
             | TtgOp::Read
             | TtgOp::Release
@@ -284,7 +293,8 @@ impl Walk<'_> {
         let bound = |i: usize| op.args.get(i).and_then(|v| self.kernel.int_constant(*v));
         if let (Some(lo), Some(hi), Some(step @ 1..)) = (bound(0), bound(1), bound(2)) {
             let trips = (hi - lo).max(0).div_euclid(step) + i64::from((hi - lo).max(0) % step > 0);
-            if trips <= WALK {
+            if trips <= WALK.min(self.budget) {
+                self.budget -= trips;
                 let (mut now, mut left) = (Some(self.entered(id, state)), None);
                 for _ in 0..trips {
                     let Some(state) = now else { break };

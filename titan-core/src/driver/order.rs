@@ -14,14 +14,15 @@
 //! ```
 //!
 //! This is a schedule of two stages: the first fragments are stage 0, and all else is stage 1 ([`crate::pipeline::modulo`]). An operation is
-//! moved only across operations that do not depend on it. The ordering of accesses to memory is left to the barriers, which are inserted
-//! after the loop is rewritten, and to the verifier of the barrier program.
+//! moved only across operations that do not depend on it: loads and numbers across MMAs, whose operands are registers, and copies to free
+//! slots across both. Barriers between the threads are inserted after the loop is rewritten.
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
 use super::schedule::Body;
 use crate::collections::SortedSet;
 use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
+use crate::pipeline::modulo;
 
 /// Chooses the schedules of the bodies of all loops for which another order is better.
 #[must_use]
@@ -81,7 +82,9 @@ fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<O
             continue;
         }
         let op = kernel.op(*id);
-        if !is_light(op) || op.args.contains(counter) {
+        // What the loads need is computed again for them, which must be names and numbers only.
+        let of_tiles = !loads.contains(id) && op.results.iter().any(|v| kernel.ty(*v).is_in_registers());
+        if !is_light(op) || of_tiles || op.args.contains(counter) {
             return None;
         }
         wanted.extend(op.args.iter().filter_map(|arg| match kernel.value(*arg).def {
@@ -98,6 +101,10 @@ fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<O
 /// stage and these loads come before the last MMA.
 fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
     let ops = &kernel.block(body).ops;
+    let looped = loop_of(kernel, body);
+    if looped.is_none_or(|looped| modulo::is_left(kernel, looped)) {
+        return SortedSet::new();
+    }
     let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
     let stages: SortedSet<Value> = kernel.block(body).args.iter().filter(carried).copied().collect();
     let mut products = ops.iter().filter(|id| is_product(kernel.op(**id)));
@@ -109,6 +116,11 @@ fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
         (kernel.op(from).kind == OpKind::Local(LocalOp::Load) && of_stage).then_some(from)
     };
     kernel.op(*first).args.iter().filter_map(loads).collect()
+}
+
+/// The loop with this body.
+fn loop_of(kernel: &Kernel, body: Block) -> Option<OpId> {
+    (0..kernel.ops.len()).map(OpId::new).find(|id| kernel.op(*id).kind.is_loop() && kernel.op(*id).regions == [body])
 }
 
 /// The bodies of all loops, in program order.

@@ -339,16 +339,14 @@ pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
 
 /// The error for an operation of an earlier stage in a barrier program: one of rings, or a wait whose groups are not counted.
 fn of_rings(op: &Op) -> Option<Error> {
-    let title = match &op.kind {
-        OpKind::Ttg(ttg) if ttg.is_of_rings() => {
-            "a ring operation in a kernel that is laid out: it must be expanded to barriers first"
-        }
-        OpKind::Local(LocalOp::Settle { .. }) => {
-            "a wait for accesses to a tile in a barrier program: it must be completed to waits for groups first"
-        }
-        _ => return None,
+    let of_rings = matches!(&op.kind, OpKind::Ttg(ttg) if ttg.is_of_rings());
+    let settles = matches!(&op.kind, OpKind::Local(LocalOp::Settle { .. }));
+    let title = if of_rings {
+        "a ring operation in a kernel that is laid out: it must be expanded to barriers first"
+    } else {
+        "a wait for accesses to a tile in a barrier program: it must be completed to waits for groups first"
     };
-    Some(Diagnostic::new(Code::NotShown, op.loc, title))
+    (of_rings || settles).then(|| Diagnostic::new(Code::NotShown, op.loc, title))
 }
 
 /// Checks the rules on which all others rely: arenas, structure, types and visibility.

@@ -43,14 +43,15 @@
 //! The look-up ends: c falls along carried values, and along operands the order of the original body falls. Values that the steady loop
 //! carries for (v, c) are passed on as (v, c + 1), so that there are at most as many for v as its lead.
 //!
-//! Deliberately absent: the choice of the schedule; dependences through memory and rings, which the rules of barrier programs show to be kept
-//! (a checker of expanded loops is to show more); prologues and epilogues with guards, for operations that phantoms may not execute; loops
+//! Deliberately absent: the choice of the schedule; dependences through memory and rings, which whoever chooses the schedule must keep: the
+//! rules of barrier programs show that accesses are ordered, but not that the order is that of the original loop; prologues and epilogues with guards, for operations that phantoms may not execute; loops
 //! that are left early, and `loop`s, which have one stage.
 
 mod steady;
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
+use crate::ir::traffic::traffic;
 use crate::ir::{Block, Effect, Kernel, OpId, OpKind, Planned};
 use steady::Steady;
 
@@ -79,7 +80,8 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
         return Ok(kernel.clone());
     }
     let mut edit = Edit::new(kernel.clone());
-    // Inner loops come first: where a prologue copies an operation with loops in it, these are expanded already.
+    // Inner loops come first: where a prologue copies an operation with loops in it, these are expanded already. What is put before an inner
+    // loop gets the stage of that loop, and places before it.
     for looped in loops.into_iter().rev() {
         edit = Steady::new(edit, looped)?.expand()?;
     }
@@ -105,8 +107,7 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation>
         }
         stages = stages.max(stage + 1);
     }
-    let alone = kernel.op(looped).kind == OpKind::Loop || ops.iter().any(|id| leaves(kernel, *id, 0));
-    if stages > 1 && alone {
+    if stages > 1 && is_left(kernel, looped) {
         return at(looped, "the schedule has several stages for a loop that is left early");
     }
     let early = |id: &&OpId| kernel.op(**id).planned.is_some_and(|planned| planned.stage + 1 < stages);
@@ -118,14 +119,28 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation>
     }
 }
 
-/// Whether an operation may be executed for an iteration that does not exist: it and those nested in it only read and compute.
+/// Whether an operation may be executed for an iteration that does not exist: it and those nested in it only read and compute, so many times
+/// as it is known when they begin. A copy to shared memory has the effect of the read of its tensor, and is told by its accesses.
 fn may_be_phantom(kernel: &Kernel, id: OpId) -> bool {
     let op = kernel.op(id);
-    let only_reads = match op.kind.effect() {
-        Effect::Pure | Effect::Read | Effect::Control => true,
-        Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
-    };
+    let writes = traffic(&op.kind).accesses.iter().flatten().any(|access| access.writes);
+    let only_reads = !writes
+        && op.kind != OpKind::Loop
+        && match op.kind.effect() {
+            Effect::Pure | Effect::Read | Effect::Control => true,
+            Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
+        };
     only_reads && op.regions.iter().flat_map(|region| &kernel.block(*region).ops).all(|id| may_be_phantom(kernel, *id))
+}
+
+/// Whether a loop may be left, or an iteration of it ended, by other operations than the end of its body; its schedule then has one stage.
+pub(crate) fn is_left(kernel: &Kernel, looped: OpId) -> bool {
+    let op = kernel.op(looped);
+    let body = op.regions.first().and_then(|body| kernel.block(*body).ops.split_last());
+    let Some((end, ops)) = body else { return true };
+    op.kind == OpKind::Loop
+        || kernel.op(*end).kind != OpKind::Continue(0)
+        || ops.iter().any(|id| leaves(kernel, *id, 0))
 }
 
 /// The maximum number of stages.

@@ -2,7 +2,7 @@
 
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Ty, Value, ValueData};
+use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Planned, Ty, Value, ValueData};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
@@ -97,9 +97,27 @@ impl Steady {
         let mut ops = std::mem::take(&mut self.edit.pending);
         ops.push(self.end);
         self.edit.kernel.blocks[self.body.index()].ops = ops;
+        self.plan_prologue(&before);
         self.edit.pending = before;
         self.edit.put_before(self.around, self.looped);
         Ok(self.edit)
+    }
+
+    /// Gives the operations of the prologue places in the schedule of the loop around, if there is one: just before the loop.
+    fn plan_prologue(&mut self, prologue: &[OpId]) {
+        let kernel = &mut self.edit.kernel;
+        let Some(Planned { stage, order }) = kernel.op(self.looped).planned else { return };
+        let more = u16::try_from(prologue.len()).unwrap_or(u16::MAX);
+        for id in kernel.block(self.around).ops.clone() {
+            if let Some(planned) = &mut kernel.ops[id.index()].planned
+                && planned.order >= order
+            {
+                planned.order = planned.order.saturating_add(more);
+            }
+        }
+        for (place, id) in (order..).zip(prologue) {
+            kernel.ops[id.index()].planned = Some(Planned { stage, order: place });
+        }
     }
 
     fn violation<T>(&self, op: OpId, message: &str) -> Made<T> {
@@ -210,7 +228,10 @@ impl Steady {
         let sum = |edit: &mut Edit| {
             let step = step?;
             let by = match edit.kernel.int_constant(step) {
-                Some(step) => edit.i32(step.checked_mul(i64::from(steps))?)?,
+                Some(step) => {
+                    let by = step.checked_mul(i64::from(steps))?;
+                    edit.i32(i32::try_from(by).ok()?.into())?
+                }
                 None => {
                     let steps = edit.i32(i64::from(steps))?;
                     edit.one(OpKind::Binary(BinOp::Mul), &[step, steps])?
@@ -218,7 +239,8 @@ impl Steady {
             };
             edit.one(OpKind::Binary(BinOp::Add), &[from, by])
         };
-        sum(&mut self.edit).map_or_else(|| self.violation(self.looped, "the loop has no step"), Ok)
+        sum(&mut self.edit)
+            .map_or_else(|| self.violation(self.looped, "the steps of the loop are too long for so many stages"), Ok)
     }
 
     /// The argument of the steady loop that carries an instance of a value.

@@ -123,7 +123,22 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
             }
         });
     }
-    let joined: SortedSet<Pipe> = check.rings.iter().filter(|(_, r)| r.fill != r.read).map(|(pipe, _)| *pipe).collect();
+    let between = |ring: &Ring| ring.fill != ring.read || ring.fill.len() > 1;
+    let joined: SortedSet<Pipe> = check.rings.iter().filter(|(_, r)| between(r)).map(|(pipe, _)| *pipe).collect();
+    // Of a ring that several roles fill, the times of a stage are not those of one clock, so that nothing else could be shown.
+    let several: SortedSet<Pipe> =
+        check.rings.iter().filter(|(_, r)| r.fill.len() > 1).map(|(pipe, _)| *pipe).collect();
+    let mut filled_twice = SortedMap::new();
+    kernel.walk(&mut |id, op| {
+        if let OpKind::Ttg(TtgOp::Claim(Claim::Filled, pipe)) = op.kind
+            && several.contains(&pipe)
+        {
+            filled_twice.entry(pipe).or_insert(id);
+        }
+    });
+    for (_, id) in filled_twice {
+        check.error(id, "several roles fill this ring");
+    }
     for (role, (_, block)) in roles.iter().enumerate() {
         check.block(*block, role, &joined);
     }

@@ -119,7 +119,7 @@ impl Look<'_> {
         let (first, second) = (self.kernel.op(a), self.kernel.op(b));
         let (Some(x), Some(y)) = (self.coordinates(first), self.coordinates(second)) else { return false };
         let far = |(p, q): (&Value, &Value)| {
-            let (p, q) = (self.distance(*p), self.distance(*q));
+            let (p, q) = (self.distance(*p)?, self.distance(*q)?);
             if p.0 == q.0 { p.1.checked_sub(q.1).and_then(i64::checked_abs) } else { None }
         };
         let far: Vec<Option<i64>> = x.iter().zip(y).map(far).collect();
@@ -165,18 +165,18 @@ impl Look<'_> {
         (tensor == own || opened(tensor) == Some(own)).then_some(param)
     }
 
-    /// A value as the sum of a value that is the same throughout the kernel, or zero, and a constant.
-    fn distance(&self, value: Value) -> (Option<Value>, i64) {
+    /// A value as the sum of a value that is the same throughout the kernel, or zero, and a constant; `None` if it is no such sum, and so not
+    /// comparable with any value, not even with itself in another iteration.
+    fn distance(&self, value: Value) -> Option<(Option<Value>, i64)> {
         if let Some(c) = self.kernel.int_constant(value) {
-            return (None, c);
+            return Some((None, c));
         }
         let sum = self.kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Add));
         let parts = sum.and_then(|op| Some((op.args[0], self.kernel.int_constant(op.args[1])?)));
         match parts {
-            Some((base, c)) if self.is_fixed(base) => (Some(base), c),
-            Some(_) | None if self.is_fixed(value) => (Some(value), 0),
-            // It is not comparable with any value, not even with itself in another iteration.
-            Some(_) | None => (Some(value), i64::MIN),
+            Some((base, c)) if self.is_fixed(base) => Some((Some(base), c)),
+            Some(_) | None if self.is_fixed(value) => Some((Some(value), 0)),
+            Some(_) | None => None,
         }
     }
 
