@@ -52,7 +52,7 @@ fn schedule_says_why_a_loop_is_not_overlapped() {
     let limited = stdout(&["schedule", "gemm.graph", "--steps", "10"], 1);
     let parts = [
         "; not overlapped, with 2 slots for each ring: the limit of steps was reached at an interval of 372 cycles\n",
-        "schedule gemm ii 1115 stages 1 live 0\n",
+        "schedule gemm ii 1116 stages 1 live 0\n",
     ];
     for part in parts {
         assert!(limited.contains(part), "no `{part}` in\n{limited}");
