@@ -29,6 +29,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-core/filetests/verify/pipe_role_without_finalize.tir", "kernel @passes")),
     },
     Elsewhere {
+        code: Code::NeverWritten,
+        why: "kernels read shared memory only where the compiler has written it; a text of a barrier program reads what it likes",
+        fails: Some(("titan-core/filetests/program/unwritten.tir", "; error[T0722]")),
+        passes: Some(("titan-core/filetests/program/unwritten.tir", "kernel @written")),
+    },
+    Elsewhere {
         code: Code::StridedZeros,
         why: "only a text of tile IR states boxes and distances of elements",
         fails: Some(("titan-core/filetests/verify/barrier_strided_zeros.tir", "; error[T0906]")),

@@ -32,14 +32,15 @@ pub struct Early {
 }
 
 /// Checks a kernel whose groups are counted, with loops of every length up to `most`. `copy_async` says whether copies of threads fill
-/// the stages of rings asynchronously.
+/// the stages of rings asynchronously; `fills_copy`, that fills without a copy are treated as if they copied, although what threads store
+/// themselves needs no wait.
 ///
 /// # Errors
 /// The first operation that uses what may still be in flight.
-pub fn check(kernel: &Kernel, copy_async: bool, most: i64) -> Result<(), Early> {
+pub fn check(kernel: &Kernel, copy_async: bool, fills_copy: bool, most: i64) -> Result<(), Early> {
     let counted =
         (0..kernel.pipes.len()).map(|pipe| copy_async && !sides::joins_roles(kernel, Pipe::new(pipe))).collect();
-    let mut run = Run { kernel, counted, trips: 0, now: Threads::default(), early: None };
+    let mut run = Run { kernel, counted, fills_copy, trips: 0, now: Threads::default(), early: None };
     for trips in 0..=most {
         run.trips = trips;
         run.now = Threads { clocks: vec![(0, 0); kernel.pipes.len()], ..Threads::default() };
@@ -114,6 +115,8 @@ struct Run<'k> {
     kernel: &'k Kernel,
     /// For each ring, whether it is filled by groups of copies.
     counted: Vec<bool>,
+    /// Whether fills without a copy are treated as copies.
+    fills_copy: bool,
     /// The number of iterations of loops of unknown length.
     trips: i64,
     now: Threads,
@@ -331,7 +334,7 @@ impl Run<'_> {
                 let clock = &mut self.now.clocks[pipe];
                 let work = Work::Fills(pipe, clock.0);
                 clock.0 += 1;
-                if self.counted[pipe] {
+                if self.counted[pipe] && (self.fills_copy || matches!(ttg, TtgOp::AsyncProduce { .. })) {
                     self.now.starts(NvGroup::CpAsync, work);
                 }
             }

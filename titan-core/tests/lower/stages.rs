@@ -40,7 +40,7 @@ fn every_stage_is_a_text() {
             let Ok(direct) = lower(verified, &plan) else { continue };
             let laid_out = read_back(&lay_out(verified, &plan).expect("it was lowered"), name);
             let counted = read_back(&complete(&laid_out, plan.target.copy_async), name);
-            assert_eq!(check(&counted, plan.target.copy_async, 4), Ok(()), "{name}:\n{}", print(&counted));
+            assert_eq!(check(&counted, plan.target.copy_async, false, 4), Ok(()), "{name}:\n{}", print(&counted));
             weaker += usize::from(is_weaker_refused(&counted, plan.target.copy_async));
             read_back(
                 &expand(&counted, &plan.target, REGISTERS, verified.rings_begin_anew()).expect("it was lowered"),
@@ -71,7 +71,7 @@ fn is_weaker_refused(kernel: &Kernel, copy_async: bool) -> bool {
         if let OpKind::Nv(NvOp::WaitGroup { n, .. }) = &mut weaker.ops[id.index()].kind {
             *n += 1;
         }
-        check(&weaker, copy_async, 4).is_err()
+        check(&weaker, copy_async, false, 4).is_err()
     })
 }
 

@@ -60,9 +60,9 @@ fn copies_run_as_far_ahead_as_they_are_begun() {
             assert_eq!(program.verdict(), None, "{}", program.text());
             let kernel = completed(&program);
             assert_eq!(waits(&kernel), [distance as u32 - 1], "{slots} slots, {distance} ahead");
-            assert_eq!(check(&kernel, true, 3 * slots as i64 + 1), Ok(()));
+            assert_eq!(check(&kernel, true, true, 3 * slots as i64 + 1), Ok(()));
             // One group more may be the awaited one.
-            assert!(check(&weaker(&kernel, |_| true), true, 3 * slots as i64 + 1).is_err());
+            assert!(check(&weaker(&kernel, |_| true), true, true, 3 * slots as i64 + 1).is_err());
         }
     }
 }
@@ -78,7 +78,7 @@ fn rings_of_one_class_are_counted_together() {
     assert_eq!(program.verdict(), None);
     let kernel = completed(&program);
     assert_eq!(waits(&kernel), [0, 0], "both are in one group");
-    assert_eq!(check(&kernel, true, 9), Ok(()));
+    assert_eq!(check(&kernel, true, true, 9), Ok(()));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_wait_out_of_turn_waits_for_everything() {
     let program = Program { slots: vec![4, 4], roles: vec![vec![Loop(N, vec![Fill(0), Fill(1), Read(1), Read(0)])]] };
     let kernel = completed(&program);
     assert_eq!(waits(&kernel), [0, 1]);
-    assert_eq!(check(&kernel, true, 9), Ok(()));
+    assert_eq!(check(&kernel, true, true, 9), Ok(()));
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn no_random_program_reads_early() {
             continue;
         }
         let kernel = completed(&program);
-        assert_eq!(check(&kernel, true, 7), Ok(()), "{}", program.text());
+        assert_eq!(check(&kernel, true, true, 7), Ok(()), "{}", program.text());
         checked += 1;
         free += usize::from(waits(&kernel).iter().any(|n| *n > 0));
     }
@@ -148,10 +148,10 @@ fn a_loop_that_is_left_early_leaves_the_groups_of_that_path() {
     let kernel = complete(&left_between("break"), true);
     // The stage of the first ring may be in the latest group: that of the `break`.
     assert_eq!(waits(&kernel)[2..], [0, 0]);
-    assert_eq!(check(&kernel, true, 7), Ok(()));
-    assert!(check(&weaker(&kernel, |nth| nth == 2), true, 7).is_err(), "the checker leaves loops too");
+    assert_eq!(check(&kernel, true, true, 7), Ok(()));
+    assert!(check(&weaker(&kernel, |nth| nth == 2), true, true, 7).is_err(), "the checker leaves loops too");
     // Without it, the stage of the second ring is the latest.
     let kernel = complete(&left_between("yield"), true);
     assert_eq!(waits(&kernel)[2..], [1, 0]);
-    assert_eq!(check(&kernel, true, 7), Ok(()));
+    assert_eq!(check(&kernel, true, true, 7), Ok(()));
 }

@@ -232,11 +232,10 @@ impl Loop {
                 .filter(|at| {
                     self.ops[*at].uses.iter().all(|used| {
                         let source = self.source(*used);
-                        let same = source.is_none_or(|(of, before)| {
-                            // In one steady iteration, the operation it comes from is executed first; else in an earlier one.
+                        // In one steady iteration, the operation it comes from is executed first; else in an earlier one.
+                        source.is_none_or(|(of, before)| {
                             self.ops[of].stage != self.ops[*at].stage + before || placed.contains(&of)
-                        });
-                        same
+                        })
                     })
                 })
                 // Writes keep their order, which is not a dependence of values.
@@ -392,6 +391,10 @@ fn schedules_that_cannot_be_carried_out_are_refused_in_words() {
             "for iterations that do not exist",
         ),
         (
+            "%x = loop carry(%k = %i) : i32 stage(0, 0) {\nbreak %k\n}\nset %o[%x], %one stage(1, 1)\ncontinue",
+            "for iterations that do not exist",
+        ),
+        (
             "%x = for %j = %zero to %one step %one carry(%k = %i) : i32 stage(1, 0) {\ncontinue %k\n}\n\
              %y = for %l = %zero to %one step %one carry(%m = %x) : i32 stage(0, 1) {\ncontinue %m\n}\nset %o[%y], %one stage(1, 2)\ncontinue",
             "before one whose result it uses",
@@ -413,4 +416,18 @@ fn the_order_in_one_stage_changes_in_loops_that_are_left() {
     let expanded = print(&expand(&kernel(text)).expect("it is right"));
     assert!(expanded.find("lt %i").expect("a comparison") < expanded.find("add %i").expect("a sum"), "{expanded}");
     assert!(!expanded.contains("stage("), "{expanded}");
+}
+
+/// An inner loop whose prologue is in the body of an outer loop with a schedule: the prologue is executed where the inner loop is.
+#[test]
+fn loops_in_loops_may_both_have_schedules() {
+    let text = "kernel @k(%a: in tensor<f32>[N], %o: mut tensor<i32>[M]) grid(1) {\n%n = dim<0> %a\n%zero = const 0 : i32\n\
+                %one = const 1 : i32\n%r = for %i = %zero to %n step %one carry(%c = %one) : i32 {\n%x = mul %i, %c : i32 stage(0, 0)\n\
+                %s = for %j = %zero to %n step %one carry(%k = %x) : i32 stage(1, 1) {\n%y = mul %j, %j : i32 stage(0, 1)\n\
+                %z = add %y, %k : i32 stage(1, 0)\nset %o[%j], %z stage(1, 2)\ncontinue %z\n}\n%d = add %c, %one : i32 stage(0, 2)\n\
+                set %o[%i], %s stage(1, 3)\ncontinue %d\n}\nset %o[%zero], %r\nreturn\n}\n";
+    let expanded = expand(&kernel(text)).unwrap_or_else(|why| panic!("{why:?}"));
+    for n in 0..6 {
+        assert_eq!(written(&plain(text), n), written(&expanded, n), "{n} iterations\n{}", print(&expanded));
+    }
 }
