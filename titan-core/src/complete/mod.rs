@@ -40,7 +40,7 @@
 //!
 //! # Why it is right, and terminates
 //!
-//! The state at a point is, for each thing that may be in flight, a lower bound on the number of younger groups ([`state`]). A commit adds
+//! The state at a point is, for each thing that may be in flight, a lower bound on the number of younger groups (`state`). A commit adds
 //! one to all bounds of its class, which is exact on every path through it. Where paths join, the bound is the lower one, and a thing that
 //! is in flight on one path only counts as in flight. Both directions are safe, since `wait n` completes every group that has at least `n`
 //! younger ones. The state at the head of a loop is found by iteration: bounds only fall and are at least 0, and things are values of the

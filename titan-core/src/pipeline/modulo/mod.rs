@@ -28,7 +28,7 @@
 //! # How it works
 //!
 //! An *instance* (v, c) is what the value v of the original loop is in iteration i + c, in iteration i of the steady loop. Every
-//! operation is emitted once, at its lead, and its operands are looked up as instances with the same c ([`Steady::at`]):
+//! operation is emitted once, at its lead, and its operands are looked up as instances with the same c (`Steady::at`):
 //!
 //! * a value from outside of the loop is itself;
 //! * the counter is the counter plus c steps;
