@@ -1,81 +1,51 @@
 //! Inserts commits and waits into a kernel.
 
 use super::walk::{Before, Found, Wait};
+use crate::analysis::uses::Tree;
 use crate::collections::SortedMap;
-use crate::ir::{BarrierTy, Def, Kernel, Loc, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Place, Ty, Value, ValueData};
+use crate::ir::{BarrierTy, Kernel, LocalOp, NvGroup, NvOp, OpKind, Ty};
+use crate::pipeline::edit::Edit;
 
 /// The kernel with these commits and waits. What it waited for by other names is gone.
 pub(super) fn insert(kernel: &Kernel, found: &Found) -> Kernel {
-    let mut insert = Insert { made: kernel.clone(), numbers: SortedMap::new() };
+    let tree = Tree::new(kernel);
+    let mut edit = Edit::new(kernel.clone());
     // The groups of a class are numbered in program order.
+    let mut numbers = SortedMap::new();
     let mut order = Vec::new();
     kernel.walk(&mut |id, _| order.push(id));
-    let mut before = SortedMap::new();
-    let mut after = SortedMap::new();
-    for id in &order {
-        let loc = kernel.op(*id).loc;
-        if let Some(Before { commit, waits }) = found.before.get(id) {
-            let mut ops = Vec::new();
+    for id in order {
+        let Some(block) = tree.block_of(id) else { continue };
+        edit.loc = kernel.op(id).loc;
+        if let Some(Before { commit, waits }) = found.before.get(&id) {
             if *commit {
-                ops.push(insert.commit(NvGroup::CpAsync, loc));
+                commit_group(&mut edit, &mut numbers, NvGroup::CpAsync);
             }
             for (group, Wait { n, read }) in waits {
                 let read = *read && *group == NvGroup::BulkStore;
-                ops.push(insert.op(NvOp::WaitGroup { group: *group, n: *n, read }, None, loc));
+                edit.raw(OpKind::Nv(NvOp::WaitGroup { group: *group, n: *n, read }), &[], &[], Vec::new());
             }
-            before.insert(*id, ops);
+            edit.put_before(block, id);
         }
-        if let Some(group) = found.commits.get(id) {
-            after.insert(*id, insert.commit(*group, loc));
+        if let Some(group) = found.commits.get(&id) {
+            commit_group(&mut edit, &mut numbers, *group);
+            edit.put_after(block, id);
         }
-        if let (Some(n), Some(op)) = (found.products.get(id), insert.made.ops.get_mut(id.index())) {
-            op.kind = OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n: *n, read: false });
+        if let Some(n) = found.products.get(&id) {
+            edit.kernel.ops[id.index()].kind =
+                OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, n: *n, read: false });
+        }
+        if matches!(kernel.op(id).kind, OpKind::Local(LocalOp::Settle { .. })) {
+            edit.take_out(block, id);
         }
     }
-    let settles = |id: &OpId| matches!(kernel.op(*id).kind, OpKind::Local(LocalOp::Settle { .. }));
-    for block in &mut insert.made.blocks {
-        let mut ops = Vec::with_capacity(block.ops.len());
-        for id in &block.ops {
-            ops.extend(before.get(id).into_iter().flatten());
-            if !settles(id) {
-                ops.push(*id);
-            }
-            ops.extend(after.get(id));
-        }
-        block.ops = ops;
-    }
-    insert.made.canonical()
+    edit.kernel.canonical()
 }
 
-struct Insert {
-    made: Kernel,
-    /// For each class, the number of groups so far.
-    numbers: SortedMap<NvGroup, u32>,
-}
-
-impl Insert {
-    fn op(&mut self, kind: NvOp, result: Option<Ty>, loc: Loc) -> OpId {
-        let id = OpId::new(self.made.ops.len());
-        let results = result.into_iter().map(|ty| {
-            self.made.values.push(ValueData { ty, name: None, def: Def::Result(id, 0), place: Place::None });
-            Value::new(self.made.values.len() - 1)
-        });
-        let results = results.collect();
-        self.made.ops.push(Op {
-            kind: OpKind::Nv(kind),
-            args: Vec::new(),
-            results,
-            regions: Vec::new(),
-            planned: None,
-            loc,
-        });
-        id
-    }
-
-    fn commit(&mut self, group: NvGroup, loc: Loc) -> OpId {
-        let number = self.numbers.entry(group).or_insert(0);
-        let n = *number;
-        *number += 1;
-        self.op(NvOp::Commit { group, n }, Some(Ty::Barrier(BarrierTy::Vtok(group.class(), n))), loc)
-    }
+/// Adds the commit of the open group of a class.
+fn commit_group(edit: &mut Edit, numbers: &mut SortedMap<NvGroup, u32>, group: NvGroup) {
+    let number = numbers.entry(group).or_insert(0);
+    let ty = Ty::Barrier(BarrierTy::Vtok(group.class(), *number));
+    edit.raw(OpKind::Nv(NvOp::Commit { group, n: *number }), &[], &[ty], Vec::new());
+    *number += 1;
 }

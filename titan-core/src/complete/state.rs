@@ -145,8 +145,8 @@ impl State {
 
     /// Notes that an operation defines values: what they stood for in an earlier iteration cannot be named anymore.
     pub(super) fn define(&mut self, values: &[Value]) {
-        if !values.is_empty() {
-            self.flights.retain(|(class, value), _| *class != NvGroup::Wgmma || !values.contains(value));
+        for value in values {
+            self.flights.remove(&(NvGroup::Wgmma, *value));
         }
     }
 

@@ -117,7 +117,13 @@ impl Walk<'_> {
 
     /// Waits before an operation until the accesses of a class to some values, or to all if there are none, are complete.
     fn wait(&mut self, id: OpId, class: NvGroup, values: &[Value], read: bool, state: &mut State) {
-        let Some(n) = state.younger(class, values) else { return };
+        if let Some(n) = state.younger(class, values) {
+            self.wait_until(id, class, Wait { n, read }, state);
+        }
+    }
+
+    /// Waits before an operation until so many groups of a class are in flight.
+    fn wait_until(&mut self, id: OpId, class: NvGroup, Wait { n, read }: Wait, state: &mut State) {
         // An operation is walked several times, and gets the strongest of its waits.
         let waits = &mut self.found.before.entry(id).or_default().waits;
         let own = waits.entry(class).or_insert(Wait { n, read });
@@ -212,10 +218,7 @@ impl Walk<'_> {
                     return;
                 }
                 let n = state.younger_than_stage(*claim);
-                let waits = &mut self.found.before.entry(id).or_default().waits;
-                let own = waits.entry(NvGroup::CpAsync).or_insert(Wait { n, read: true });
-                own.n = own.n.min(n);
-                state.waited(NvGroup::CpAsync, n);
+                self.wait_until(id, NvGroup::CpAsync, Wait { n, read: true }, state);
             }
             TtgOp::Consumed => self.wait(id, NvGroup::Wgmma, &op.args, true, state),
             TtgOp::Split(_) => {

@@ -28,9 +28,9 @@ use crate::pipeline::modulo;
 #[must_use]
 pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
     let mut found = Vec::new();
-    for (number, body) in bodies(kernel).into_iter().enumerate() {
+    for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
-        let early = first_fragments(kernel, body);
+        let early = first_fragments(kernel, looped, body);
         // The loads for the next iteration begin at the end of the body, behind the wait for its stage.
         let (ahead, here): (Vec<OpId>, Vec<OpId>) = ops.iter().partition(|id| early.contains(id));
         let rotated = !ahead.is_empty();
@@ -54,7 +54,7 @@ pub(super) fn annotate(kernel: &Kernel, all: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
     let bodies = bodies(kernel);
     for Body { number, places } in all {
-        let (_, ops) = kernel.block(*bodies.get(*number)?).ops.split_last()?;
+        let (_, ops) = kernel.block(bodies.get(*number)?.1).ops.split_last()?;
         if ops.len() != places.len() {
             return None;
         }
@@ -99,10 +99,9 @@ fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<O
 
 /// The loads for the first MMA of a body from a stage that the loop carries. None if there is no second MMA, since the wait for the next
 /// stage and these loads come before the last MMA.
-fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
+fn first_fragments(kernel: &Kernel, looped: OpId, body: Block) -> SortedSet<OpId> {
     let ops = &kernel.block(body).ops;
-    let looped = loop_of(kernel, body);
-    if looped.is_none_or(|looped| modulo::is_left(kernel, looped)) {
+    if modulo::is_left(kernel, looped) {
         return SortedSet::new();
     }
     let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
@@ -118,17 +117,12 @@ fn first_fragments(kernel: &Kernel, body: Block) -> SortedSet<OpId> {
     kernel.op(*first).args.iter().filter_map(loads).collect()
 }
 
-/// The loop with this body.
-fn loop_of(kernel: &Kernel, body: Block) -> Option<OpId> {
-    (0..kernel.ops.len()).map(OpId::new).find(|id| kernel.op(*id).kind.is_loop() && kernel.op(*id).regions == [body])
-}
-
-/// The bodies of all loops, in program order.
-fn bodies(kernel: &Kernel) -> Vec<Block> {
+/// All loops with their bodies, in program order.
+fn bodies(kernel: &Kernel) -> Vec<(OpId, Block)> {
     let mut bodies = Vec::new();
-    kernel.walk(&mut |_, op| {
+    kernel.walk(&mut |id, op| {
         if op.kind.is_loop() {
-            bodies.extend(op.regions.iter().copied());
+            bodies.extend(op.regions.iter().map(|body| (id, *body)));
         }
     });
     bodies

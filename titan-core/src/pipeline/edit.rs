@@ -7,15 +7,15 @@ use crate::ir::{
 };
 
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
-pub(super) struct Edit {
-    pub(super) kernel: Kernel,
+pub(crate) struct Edit {
+    pub(crate) kernel: Kernel,
     /// The operations that are collected for insertion.
-    pub(super) pending: Vec<OpId>,
-    pub(super) loc: Loc,
+    pub(crate) pending: Vec<OpId>,
+    pub(crate) loc: Loc,
 }
 
 impl Edit {
-    pub(super) fn new(kernel: Kernel) -> Self {
+    pub(crate) fn new(kernel: Kernel) -> Self {
         Edit { kernel, pending: Vec::new(), loc: Loc::default() }
     }
 
@@ -25,19 +25,19 @@ impl Edit {
     }
 
     /// Adds an operation with inferred result types; `None` if the operands are invalid.
-    pub(super) fn op(&mut self, kind: OpKind, args: &[Value]) -> Option<Vec<Value>> {
+    pub(crate) fn op(&mut self, kind: OpKind, args: &[Value]) -> Option<Vec<Value>> {
         let tys: Vec<Ty> = args.iter().map(|v| self.kernel.ty(*v)).collect();
         let types = infer(&kind, &tys).ok()?;
         Some(self.raw(kind, args, &types, Vec::new()))
     }
 
     /// Adds an operation that has one result.
-    pub(super) fn one(&mut self, kind: OpKind, args: &[Value]) -> Option<Value> {
+    pub(crate) fn one(&mut self, kind: OpKind, args: &[Value]) -> Option<Value> {
         self.op(kind, args)?.first().copied()
     }
 
     /// Adds an operation with these result types.
-    pub(super) fn raw(&mut self, kind: OpKind, args: &[Value], types: &[Ty], regions: Vec<Block>) -> Vec<Value> {
+    pub(crate) fn raw(&mut self, kind: OpKind, args: &[Value], types: &[Ty], regions: Vec<Block>) -> Vec<Value> {
         let id = OpId::new(self.kernel.ops.len());
         let results: Vec<Value> = types.iter().enumerate().map(|(i, ty)| self.value(*ty, Def::Result(id, i))).collect();
         self.kernel.ops.push(Op {
@@ -52,12 +52,12 @@ impl Edit {
         results
     }
 
-    pub(super) fn i32(&mut self, value: i64) -> Option<Value> {
+    pub(crate) fn i32(&mut self, value: i64) -> Option<Value> {
         self.one(OpKind::Const(Const::Int(Elem::I32, value)), &[])
     }
 
     /// Collects operations into a new block; the previous collection continues afterwards.
-    pub(super) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
+    pub(crate) fn block(&mut self, args: &[Ty], fill: impl FnOnce(&mut Self, &[Value]) -> Option<()>) -> Option<Block> {
         let block = Block::new(self.kernel.blocks.len());
         self.kernel.blocks.push(BlockData::default());
         let args: Vec<Value> =
@@ -71,12 +71,12 @@ impl Edit {
     }
 
     /// Adds an `if` with an empty `else`.
-    pub(super) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+    pub(crate) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         self.branch(some, fill, |_| Some(()))
     }
 
     /// Adds an `if` without results.
-    pub(super) fn branch(
+    pub(crate) fn branch(
         &mut self,
         some: Value,
         then: impl FnOnce(&mut Self) -> Option<()>,
@@ -97,7 +97,7 @@ impl Edit {
     }
 
     /// Adds `x` divided by a constant, rounded up, for a non-negative `x`.
-    pub(super) fn cdiv(&mut self, x: Value, by: i64) -> Option<Value> {
+    pub(crate) fn cdiv(&mut self, x: Value, by: i64) -> Option<Value> {
         let (by, zero) = (self.i32(by)?, self.i32(0)?);
         let whole = self.one(OpKind::Binary(BinOp::Div), &[x, by])?;
         let rest = self.one(OpKind::Binary(BinOp::Rem), &[x, by])?;
@@ -107,7 +107,7 @@ impl Edit {
     }
 
     /// Replaces all uses of a value by one that new operations compute from it.
-    pub(super) fn replace_by(
+    pub(crate) fn replace_by(
         &mut self,
         old: Value,
         make: impl FnOnce(&mut Self, Value) -> Option<Value>,
@@ -120,14 +120,14 @@ impl Edit {
     }
 
     /// Replaces an argument of a block by a new one; the old value then needs another definition.
-    pub(super) fn block_arg(&mut self, block: Block, at: usize, ty: Ty) -> Option<Value> {
+    pub(crate) fn block_arg(&mut self, block: Block, at: usize, ty: Ty) -> Option<Value> {
         let new = self.value(ty, Def::BlockArg(block, at));
         *self.kernel.blocks.get_mut(block.index())?.args.get_mut(at)? = new;
         Some(new)
     }
 
     /// Adds a carried value to a loop. Returns the argument of its body; the caller passes the next value at the body's end.
-    pub(super) fn carry(&mut self, looped: OpId, body: Block, initial: Value) -> Option<Value> {
+    pub(crate) fn carry(&mut self, looped: OpId, body: Block, initial: Value) -> Option<Value> {
         let ty = self.kernel.ty(initial);
         let inside = self.value(ty, Def::BlockArg(body, self.kernel.block(body).args.len()));
         self.kernel.blocks.get_mut(body.index())?.args.push(inside);
@@ -139,7 +139,7 @@ impl Edit {
     }
 
     /// Adds an operation that defines an existing value.
-    pub(super) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
+    pub(crate) fn define(&mut self, kind: OpKind, args: &[Value], result: Value) {
         let id = OpId::new(self.kernel.ops.len());
         self.kernel.ops.push(Op {
             kind,
@@ -154,7 +154,7 @@ impl Edit {
     }
 
     /// Inserts the collected operations into a block, before one of its operations.
-    pub(super) fn put_before(&mut self, block: Block, op: OpId) {
+    pub(crate) fn put_before(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
         let at = ops.iter().position(|o| *o == op).unwrap_or(ops.len());
@@ -162,7 +162,7 @@ impl Edit {
     }
 
     /// Inserts the collected operations after an operation.
-    pub(super) fn put_after(&mut self, block: Block, op: OpId) {
+    pub(crate) fn put_after(&mut self, block: Block, op: OpId) {
         let pending = std::mem::take(&mut self.pending);
         let ops = &mut self.kernel.blocks[block.index()].ops;
         let at = ops.iter().position(|o| *o == op).map_or(ops.len(), |at| at + 1);
@@ -170,12 +170,12 @@ impl Edit {
     }
 
     /// Removes an operation from its block.
-    pub(super) fn take_out(&mut self, block: Block, op: OpId) {
+    pub(crate) fn take_out(&mut self, block: Block, op: OpId) {
         self.kernel.blocks[block.index()].ops.retain(|o| *o != op);
     }
 
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
-    pub(super) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
+    pub(crate) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
             let Op { kind, args, results, regions, loc, planned: _ } = self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
@@ -214,7 +214,7 @@ impl Edit {
     }
 
     /// Replaces the uses of a value by another one, except for uses directly in some blocks.
-    pub(super) fn replace_outside(&mut self, from: Value, to: Value, but: &[Block]) {
+    pub(crate) fn replace_outside(&mut self, from: Value, to: Value, but: &[Block]) {
         let kept: Vec<OpId> = but.iter().flat_map(|block| self.kernel.block(*block).ops.clone()).collect();
         for (at, op) in self.kernel.ops.iter_mut().enumerate() {
             if !kept.contains(&OpId::new(at)) {
@@ -224,7 +224,7 @@ impl Edit {
     }
 
     /// Replaces all uses of a value by another one.
-    pub(super) fn replace(&mut self, from: Value, to: Value) {
+    pub(crate) fn replace(&mut self, from: Value, to: Value) {
         for op in &mut self.kernel.ops {
             op.args.iter_mut().filter(|v| **v == from).for_each(|v| *v = to);
         }

@@ -23,7 +23,7 @@ pub mod accumulate;
 pub mod carry;
 pub mod cluster;
 pub mod depth;
-pub(in crate::pipeline) mod edit;
+pub(crate) mod edit;
 pub mod exits;
 pub mod fence;
 pub mod fuse;

@@ -46,7 +46,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("plan", &["collections", "diag", "ir", "analysis", "verify", "lane", "layout"]),
     ("pipeline", &["collections", "ir", "analysis", "verify"]),
     ("lay_out", &["collections", "ir", "analysis", "verify", "launch", "layout", "plan"]),
-    ("complete", &["collections", "ir", "analysis"]),
+    ("complete", &["collections", "ir", "analysis", "pipeline"]),
     ("expand", &["collections", "ir", "analysis", "layout", "lay_out", "plan"]),
     ("allocate", &["collections", "ir", "layout"]),
     (

@@ -13,6 +13,7 @@
 //! path of the graph counts. Roles start together, and the code after them starts when all have ended.
 
 use super::accesses::Accesses;
+use crate::collections::SortedSet;
 use crate::ir::{Block, Family, Flow, Kernel, NvOp, Op, OpId, OpKind, TtgOp};
 
 /// A node.
@@ -46,6 +47,44 @@ impl Graph {
         let entry = build.node(Kind::Join, None);
         build.block(kernel.body, entry);
         build.graph
+    }
+
+    /// The states before all nodes, from that at the entry; none for nodes that are not reachable. `after` gives the state after a node, and
+    /// `join` adds that of another path to a state, and says whether it changed.
+    ///
+    /// A node is taken up again only when the state before it has changed. A join moves a state in one direction only (up for sets of what may
+    /// have happened, down for sets of what certainly has), in which only finitely many are left, so this ends.
+    pub(super) fn states<S: Clone>(
+        &self,
+        entry: S,
+        after: impl Fn(usize, S) -> S,
+        join: impl Fn(&mut S, &S) -> bool,
+    ) -> Vec<Option<S>> {
+        let mut states: Vec<Option<S>> = vec![None; self.kinds.len()];
+        let mut open = SortedSet::new();
+        if let Some(first) = states.first_mut() {
+            *first = Some(entry);
+            open.insert(0usize);
+        }
+        while let Some(node) = open.first().copied() {
+            open.remove(&node);
+            let Some(state) = states.get(node).cloned().flatten() else { continue };
+            let state = after(node, state);
+            for next in self.next.get(node).into_iter().flatten() {
+                let Some(known) = states.get_mut(*next) else { continue };
+                let changed = match known {
+                    Some(own) => join(own, &state),
+                    None => {
+                        *known = Some(state.clone());
+                        true
+                    }
+                };
+                if changed {
+                    open.insert(*next);
+                }
+            }
+        }
+        states
     }
 }
 

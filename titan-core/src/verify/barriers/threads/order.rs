@@ -153,7 +153,7 @@ pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<
         unordered: SortedSet::new(),
         in_flight: SortedSet::new(),
     };
-    let states = run.states();
+    let states = graph.states(State::new(run.facts), |node, state| run.after(node, state), State::join);
     for (node, state) in states.iter().enumerate() {
         if let Some(state) = state {
             run.compare(node, state);
@@ -165,35 +165,6 @@ pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<
 }
 
 impl Run<'_> {
-    /// The states before all nodes; none for those that are not reachable.
-    fn states(&self) -> Vec<Option<State>> {
-        let mut states: Vec<Option<State>> = vec![None; self.graph.kinds.len()];
-        let mut open = SortedSet::new();
-        if let Some(first) = states.first_mut() {
-            *first = Some(State::new(self.facts));
-            open.insert(0usize);
-        }
-        while let Some(node) = open.first().copied() {
-            open.remove(&node);
-            let Some(state) = states.get(node).cloned().flatten() else { continue };
-            let after = self.after(node, state);
-            for next in self.graph.next.get(node).into_iter().flatten() {
-                let Some(known) = states.get_mut(*next) else { continue };
-                let more = match known {
-                    Some(own) => own.join(&after),
-                    None => {
-                        *known = Some(after.clone());
-                        true
-                    }
-                };
-                if more {
-                    open.insert(*next);
-                }
-            }
-        }
-        states
-    }
-
     /// The state after a node.
     fn after(&self, node: usize, mut state: State) -> State {
         match self.graph.kinds[node] {

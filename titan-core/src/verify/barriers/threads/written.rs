@@ -40,9 +40,16 @@ type State = Vec<Option<Value>>;
 
 /// Violations of rule 83.
 pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<Error> {
-    let run = Run { graph, accesses, pieces: Pieces::new(accesses) };
+    let run = Run { accesses, pieces: Pieces::new(accesses) };
+    let nothing: State = vec![None; run.pieces.0.len()];
+    let after = |node: usize, mut state: State| {
+        if let Kind::Op(id) = graph.kinds[node] {
+            run.write(id, &mut state);
+        }
+        state
+    };
     let mut wrong: SortedMap<OpId, bool> = SortedMap::new();
-    for (node, state) in run.states().iter().enumerate() {
+    for (node, state) in graph.states(nothing, after, meet).iter().enumerate() {
         let (Kind::Op(id), Some(state)) = (graph.kinds[node], state) else { continue };
         if let Some(known) = run.unwritten(id, state) {
             wrong.insert(id, known);
@@ -89,43 +96,11 @@ fn range(place: Place) -> Option<(Option<Value>, u64, u64)> {
 }
 
 struct Run<'a> {
-    graph: &'a Graph,
     accesses: &'a Accesses,
     pieces: Pieces,
 }
 
 impl Run<'_> {
-    /// The states before all nodes; none for those that are not reachable.
-    fn states(&self) -> Vec<Option<State>> {
-        let mut states: Vec<Option<State>> = vec![None; self.graph.kinds.len()];
-        let mut open = SortedSet::new();
-        if let Some(first) = states.first_mut() {
-            *first = Some(vec![None; self.pieces.0.len()]);
-            open.insert(0usize);
-        }
-        while let Some(node) = open.first().copied() {
-            open.remove(&node);
-            let Some(mut state) = states.get(node).cloned().flatten() else { continue };
-            if let Kind::Op(id) = self.graph.kinds[node] {
-                self.write(id, &mut state);
-            }
-            for next in self.graph.next.get(node).into_iter().flatten() {
-                let Some(known) = states.get_mut(*next) else { continue };
-                let less = match known {
-                    Some(own) => meet(own, &state),
-                    None => {
-                        *known = Some(state.clone());
-                        true
-                    }
-                };
-                if less {
-                    open.insert(*next);
-                }
-            }
-        }
-        states
-    }
-
     fn accesses_of(&self, id: OpId) -> impl Iterator<Item = Access> + '_ {
         self.accesses.of(id).0.iter().map(|access| self.accesses.all[*access])
     }
