@@ -145,7 +145,7 @@ fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
     let planned = order::annotate(&kernel, way.bodies).ok_or_else(|| {
         LowerError::refused(&kernel, None, "a schedule names operations that do not exist".to_owned(), FOR_KERNEL)
     })?;
-    let made = modulo::expand(&planned);
+    let made = modulo::expand(&planned).and_then(|made| modulo::check(&planned, &made).map(|()| made));
     made.map_err(|why| LowerError::refused(&planned, Some(why.op), why.message, FOR_KERNEL).into())
 }
 

@@ -409,7 +409,15 @@ impl Builder {
         let id = OpId::new(self.kernel.ops.len());
         let results: Vec<Value> =
             results.iter().enumerate().map(|(i, ty)| self.new_value(*ty, None, Def::Result(id, i))).collect();
-        self.kernel.ops.push(Op { kind, args, results: results.clone(), regions, planned: None, loc: self.loc });
+        self.kernel.ops.push(Op {
+            kind,
+            args,
+            results: results.clone(),
+            regions,
+            planned: None,
+            origin: None,
+            loc: self.loc,
+        });
         let block = self.block();
         self.kernel.blocks[block.index()].ops.push(id);
         results

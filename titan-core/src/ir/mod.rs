@@ -66,7 +66,9 @@ pub use kernel::{
 pub use local::{Fold, LocalOp};
 pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp, Strided};
-pub use op::{ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Planned, Pred, ReduceOp, UnOp, Unit};
+pub use op::{
+    ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Origin, Planned, Pred, ReduceOp, UnOp, Unit,
+};
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{BarrierTy, Call, CallProxy, Class, Completion, RegionOp, Touch};
 pub use tcgen05::{Collector, Mma, MmaKind, NoMma, Tcgen05Op, TensorElem, TensorShape};

@@ -375,6 +375,8 @@ pub struct Op {
     pub regions: Vec<Block>,
     /// Where the schedule of the loop puts the operation, if it is one of a loop's body and the loop has a schedule.
     pub planned: Option<Planned>,
+    /// The operation of the kernel before its loops were expanded that this one executes.
+    pub origin: Option<Origin>,
     /// The location in the user's code.
     pub loc: Loc,
 }
@@ -386,4 +388,14 @@ pub struct Planned {
     pub stage: u16,
     /// The place among the operations that one iteration of the steady loop executes.
     pub order: u16,
+}
+
+/// The operation that an operation of an expanded loop executes ([`crate::pipeline::modulo`]). It is a statement of whoever rewrites loops,
+/// for logs and pictures and as a hint to the checker, which does not trust it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The operation, in the numbers of the kernel before.
+    pub op: OpId,
+    /// By how many iterations of the loop around it the operation runs ahead: of the steady loop, or, before this, of its first iteration.
+    pub ahead: u16,
 }

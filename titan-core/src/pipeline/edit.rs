@@ -3,7 +3,7 @@
 use crate::collections::SortedMap;
 use crate::ir::infer::infer;
 use crate::ir::{
-    BinOp, Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Place, Pred, Ty, Value, ValueData,
+    BinOp, Block, BlockData, Const, Def, Elem, Kernel, Loc, Op, OpId, OpKind, Origin, Place, Pred, Ty, Value, ValueData,
 };
 
 /// A kernel that is being edited. New blocks get the next numbers; [`Kernel::canonical`] renumbers.
@@ -12,11 +12,13 @@ pub(crate) struct Edit {
     /// The operations that are collected for insertion.
     pub(crate) pending: Vec<OpId>,
     pub(crate) loc: Loc,
+    /// The origin of operations that are added.
+    pub(crate) origin: Option<Origin>,
 }
 
 impl Edit {
     pub(crate) fn new(kernel: Kernel) -> Self {
-        Edit { kernel, pending: Vec::new(), loc: Loc::default() }
+        Edit { kernel, pending: Vec::new(), loc: Loc::default(), origin: None }
     }
 
     fn value(&mut self, ty: Ty, def: Def) -> Value {
@@ -46,6 +48,7 @@ impl Edit {
             results: results.clone(),
             regions,
             planned: None,
+            origin: self.origin,
             loc: self.loc,
         });
         self.pending.push(id);
@@ -147,6 +150,7 @@ impl Edit {
             results: vec![result],
             regions: Vec::new(),
             planned: None,
+            origin: self.origin,
             loc: self.loc,
         });
         self.kernel.values[result.index()].def = Def::Result(id, 0);
@@ -177,12 +181,13 @@ impl Edit {
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
     pub(crate) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
-            let Op { kind, args, results, regions, loc, planned: _ } = self.kernel.op(*id).clone();
+            let Op { kind, args, results, regions, loc, origin, planned: _ } = self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
             let regions: Vec<Block> = regions.iter().map(|block| self.copied_block(*block, names)).collect();
             self.loc = loc;
             let types: Vec<Ty> = results.iter().map(|v| self.kernel.ty(*v)).collect();
             let made = self.raw(kind, &args, &types, regions);
+            self.kernel.ops.last_mut().into_iter().for_each(|op| op.origin = origin);
             for (old, new) in results.iter().zip(made) {
                 self.name_like(new, *old);
                 names.insert(*old, new);

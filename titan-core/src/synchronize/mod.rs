@@ -146,7 +146,15 @@ fn role_blocks(kernel: &Kernel) -> Vec<(usize, Block)> {
 fn insert_before(kernel: &mut Kernel, at: OpId, kind: OpKind) {
     let new = OpId::new(kernel.ops.len());
     let loc = kernel.op(at).loc;
-    kernel.ops.push(Op { kind, args: Vec::new(), results: Vec::new(), regions: Vec::new(), planned: None, loc });
+    kernel.ops.push(Op {
+        kind,
+        args: Vec::new(),
+        results: Vec::new(),
+        regions: Vec::new(),
+        planned: None,
+        origin: None,
+        loc,
+    });
     for BlockData { ops, .. } in &mut kernel.blocks {
         if let Some(place) = ops.iter().position(|id| *id == at) {
             ops.insert(place, new);

@@ -3,6 +3,7 @@
 
 mod anew;
 mod bounds;
+mod expanded;
 mod groups;
 mod modulo;
 mod program;

@@ -1,10 +1,10 @@
 //! Modulo expansion: rewritten loops compute what the loops compute that they were made of, for every number of iterations.
 
-use super::random::Rng;
+use super::random::{Rng, below};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use titan_core::ir::{BinOp, Block, Kernel, OpId, OpKind, Pred, Value};
-use titan_core::pipeline::modulo::expand;
+use titan_core::pipeline::modulo::{check, expand};
 use titan_core::text::{parse_one, print};
 
 /// An interpreter of kernels of integers, which records what `set` writes, in order.
@@ -95,24 +95,20 @@ impl Run<'_> {
 }
 
 /// What a kernel writes if the loop is executed `n` times.
-fn written(kernel: &Kernel, n: i64) -> Vec<(i64, i64)> {
+pub(super) fn written(kernel: &Kernel, n: i64) -> Vec<(i64, i64)> {
     let mut run = Run { kernel, n, known: BTreeMap::new(), written: Vec::new() };
     assert!(matches!(run.block(kernel.body), End::Return));
     run.written
 }
 
-fn below(rng: &mut Rng, n: usize) -> usize {
-    rng.below(n as u64) as usize
-}
-
 /// A random loop: its operations, each with what it uses, and the schedule.
-struct Loop {
+pub(super) struct Loop {
     /// The number of values that are passed on.
     carried: usize,
     ops: Vec<Operation>,
     /// The values that are passed on, by their operations.
     next: Vec<usize>,
-    stages: u64,
+    pub(super) stages: u64,
 }
 
 #[derive(Clone)]
@@ -144,7 +140,7 @@ enum Use {
 
 /// A loop with a legal schedule: every operation comes after those whose results it uses, in their iteration. An operation is executed, on
 /// the clock of steady iterations, at (iteration + stage, order).
-fn random(rng: &mut Rng) -> Loop {
+pub(super) fn random(rng: &mut Rng) -> Loop {
     let (carried, stages) = (1 + below(rng, 3), 1 + below(rng, 5) as u64);
     let number = 3 + below(rng, 8);
     let mut ops: Vec<Operation> = Vec::new();
@@ -255,7 +251,7 @@ impl Loop {
         true
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let name = |used: Use| match used {
             Use::Counter => "%i".to_owned(),
             Use::Carried(at) => format!("%c{at}"),
@@ -301,12 +297,12 @@ impl Loop {
     }
 }
 
-fn kernel(text: &str) -> Kernel {
+pub(super) fn kernel(text: &str) -> Kernel {
     parse_one(text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
 }
 
 /// The kernel without its schedule, from which phantoms are told: they write nothing.
-fn plain(text: &str) -> Kernel {
+pub(super) fn plain(text: &str) -> Kernel {
     let mut kernel = kernel(text);
     kernel.ops.iter_mut().for_each(|op| op.planned = None);
     kernel
@@ -320,6 +316,7 @@ fn loops_with_legal_schedules_compute_the_same_in_any_number_of_iterations() {
         let made = random(&mut rng);
         let text = made.text();
         let expanded = expand(&kernel(&text)).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+        check(&kernel(&text), &expanded).unwrap_or_else(|why| panic!("{why:?}\n{text}\n{}", print(&expanded)));
         several += usize::from(made.ops.iter().any(|op| op.stage + 1 < made.stages));
         // What is printed is read back.
         let expanded = kernel(&print(&expanded));
@@ -351,6 +348,8 @@ fn a_schedule_that_violates_a_dependence_of_values_is_refused() {
             refused += 1;
             continue;
         };
+        let checked = check(&kernel(&text), &expanded);
+        assert_eq!(checked, Ok(()), "{text}\n{}", print(&expanded));
         accepted += 1;
         for n in 0..=2 * made.stages as i64 + 3 {
             assert_eq!(

@@ -23,6 +23,10 @@ impl Rng {
     }
 }
 
+pub(crate) fn below(rng: &mut Rng, n: usize) -> usize {
+    rng.below(n as u64) as usize
+}
+
 /// What both sides do, in one structure, so that many programs are good: then some are changed.
 fn pair(rng: &mut Rng, depth: u64, rings: usize, out: [&mut Vec<Item>; 2], looped: bool) {
     let [fill, read] = out;

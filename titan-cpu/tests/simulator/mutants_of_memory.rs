@@ -37,7 +37,15 @@ pub(super) const KINDS: [(&str, Shows); 12] = [
 fn new_op(program: &mut Kernel, kind: OpKind, ty: Ty) -> (OpId, Value) {
     let (id, value) = (OpId::new(program.ops.len()), Value::new(program.values.len()));
     let loc = program.ops[0].loc;
-    program.ops.push(Op { kind, args: Vec::new(), results: vec![value], regions: Vec::new(), planned: None, loc });
+    program.ops.push(Op {
+        kind,
+        args: Vec::new(),
+        results: vec![value],
+        regions: Vec::new(),
+        planned: None,
+        origin: None,
+        loc,
+    });
     program.values.push(ValueData { ty, name: None, def: Def::Result(id, 0), place: Place::None });
     (id, value)
 }
@@ -47,7 +55,15 @@ fn in_one_arm(program: &Kernel, id: OpId) -> Kernel {
     let mut mutant = program.clone();
     let (condition, value) = new_op(&mut mutant, OpKind::Const(Const::Int(Elem::Bool, 0)), Ty::BOOL);
     let loc = program.op(id).loc;
-    let plain = |kind| Op { kind, args: Vec::new(), results: Vec::new(), regions: Vec::new(), planned: None, loc };
+    let plain = |kind| Op {
+        kind,
+        args: Vec::new(),
+        results: Vec::new(),
+        regions: Vec::new(),
+        planned: None,
+        origin: None,
+        loc,
+    };
     let mut arms = Vec::new();
     for inside in [vec![id], Vec::new()] {
         let end = OpId::new(mutant.ops.len());
@@ -74,7 +90,15 @@ pub(super) fn trapped(program: &Kernel, id: OpId) -> Kernel {
     let fails = OpId::new(mutant.ops.len());
     let loc = program.op(id).loc;
     let kind = OpKind::Assert("here".to_owned());
-    mutant.ops.push(Op { kind, args: vec![value], results: Vec::new(), regions: Vec::new(), planned: None, loc });
+    mutant.ops.push(Op {
+        kind,
+        args: vec![value],
+        results: Vec::new(),
+        regions: Vec::new(),
+        planned: None,
+        origin: None,
+        loc,
+    });
     for block in &mut mutant.blocks {
         if let Some(at) = block.ops.iter().position(|op| *op == id) {
             block.ops.splice(at..at, [condition, fails]);

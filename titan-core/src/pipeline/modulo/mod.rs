@@ -47,12 +47,14 @@
 //! rules of barrier programs show that accesses are ordered, but not that the order is that of the original loop; prologues and epilogues with guards, for operations that phantoms may not execute; loops
 //! that are left early, and `loop`s, which have one stage.
 
+mod check;
 mod steady;
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
 use crate::ir::traffic::traffic;
-use crate::ir::{Block, Effect, Kernel, OpId, OpKind, Planned};
+use crate::ir::{Block, Effect, ForKind, Kernel, OpId, OpKind, Planned};
+pub use check::check;
 use steady::Steady;
 
 /// Why the schedule of a loop cannot be carried out.
@@ -106,6 +108,9 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation>
             return at(*id, "the schedule of the loop has too many stages");
         }
         stages = stages.max(stage + 1);
+    }
+    if stages > 1 && kernel.op(looped).kind == OpKind::For(ForKind::Distributed) {
+        return at(looped, "the schedule has several stages for a loop whose iterations are distributed over programs");
     }
     if stages > 1 && is_left(kernel, looped) {
         return at(looped, "the schedule has several stages for a loop that is left early");

@@ -2,7 +2,7 @@
 
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Planned, Ty, Value, ValueData};
+use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Ty, Value, ValueData};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
@@ -59,27 +59,38 @@ impl Steady {
         let is_for = op.kind != OpKind::Loop;
         let args = kernel.block(body).args.clone();
         let makes = ops.iter().flat_map(|id| kernel.op(*id).results.iter().map(|v| (*v, *id))).collect();
-        let mut ordered = ops.to_vec();
+        let (end, mut ordered) = (*end, ops.to_vec());
         ordered.sort_by_key(|id| kernel.op(*id).planned.map(|planned| planned.order));
-        Ok(Steady {
+        let mut steady = Steady {
             looped,
             body,
             around,
             ops: ordered,
-            end: *end,
+            end,
             was: ops.iter().map(|id| (*id, kernel.op(*id).clone())).collect(),
             last,
             counter: args.first().copied().filter(|_| is_for),
             carried: args.get(usize::from(is_for)..).unwrap_or_default().to_vec(),
             initial: op.args.get(if is_for { 3 } else { 0 }..).unwrap_or_default().to_vec(),
-            next: kernel.op(*end).args.clone(),
+            next: kernel.op(end).args.clone(),
             makes,
             done: SortedSet::new(),
             again: SortedMap::new(),
             first: SortedMap::new(),
             slots: Vec::new(),
             edit,
-        })
+        };
+        steady.state_origins();
+        Ok(steady)
+    }
+
+    /// Notes at the loop and at the operations of its body what they are in the kernel before. What the prologues of nested loops execute
+    /// says so already.
+    fn state_origins(&mut self) {
+        let of_body: Vec<(OpId, u16)> = self.ops.iter().map(|id| (*id, self.lead(*id))).collect();
+        for (id, ahead) in [(self.looped, 0)].into_iter().chain(of_body) {
+            self.edit.kernel.ops[id.index()].origin.get_or_insert(Origin { op: id, ahead });
+        }
     }
 
     pub(super) fn expand(mut self) -> Made<Edit> {
@@ -192,7 +203,9 @@ impl Steady {
         }
         let types: Vec<Ty> = results.iter().map(|v| self.edit.kernel.ty(*v)).collect();
         self.edit.loc = loc;
+        self.edit.origin = self.edit.kernel.op(makes).origin.map(|origin| Origin { ahead: lead, ..origin });
         let copies = self.edit.raw(kind, &names, &types, Vec::new());
+        self.edit.origin = None;
         for (result, copy) in results.into_iter().zip(copies) {
             let ValueData { name, place, .. } = self.edit.kernel.value(result).clone();
             let data = &mut self.edit.kernel.values[copy.index()];
@@ -299,6 +312,11 @@ impl Steady {
     fn execute(&mut self, id: OpId, iteration: u16) -> Made<()> {
         let mut names = self.names(id, |steady, value| steady.before(value, iteration))?;
         self.edit.copies(&[id], &mut names);
+        if let (Some(copy), Some(Origin { op, .. })) = (self.edit.pending.last(), self.edit.kernel.op(id).origin)
+            && op == id
+        {
+            self.edit.kernel.ops[copy.index()].origin = Some(Origin { op, ahead: iteration });
+        }
         for result in self.edit.kernel.op(id).results.clone() {
             let copy = self.copied(result, &names);
             self.first.insert((result, iteration), copy);

@@ -3,7 +3,7 @@
 use super::op::Left;
 use super::{Body, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
-use crate::ir::{Const, Elem, Op, OpKind, Place, Ty, Typed};
+use crate::ir::{Const, Elem, OpKind, Place, Ty, Typed};
 use crate::text::lex::Tok;
 
 impl<'a> Parser<'a> {
@@ -37,8 +37,8 @@ impl<'a> Parser<'a> {
             return self.error(error.help(format!("write {wanted}")));
         };
         let kind = OpKind::Const(constant);
-        let (planned, loc) = self.tail(left)?;
-        let op = Op { kind, args: vec![], results: vec![], regions: vec![], planned, loc };
+        let tail = self.tail(left)?;
+        let op = tail.op(kind, vec![], vec![]);
         self.finish(body, left, op, &types)
     }
 

@@ -3,7 +3,7 @@
 use super::{Body, MAX_DEPTH, Name, Parse, Parser};
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::syntax::{Head, HeadError};
-use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Planned, Ty, Typed, Value, ValueData, infer, op_table};
+use crate::ir::{Block, Def, Loc, Op, OpId, OpKind, Origin, Planned, Ty, Typed, Value, ValueData, infer, op_table};
 use crate::text::TextPos;
 use crate::text::lex::Tok;
 use crate::text::suggest::closest;
@@ -15,6 +15,21 @@ pub(super) struct Left<'a> {
     pub(super) mnemonic: &'a str,
     /// The position of the mnemonic.
     pub(super) at: usize,
+}
+
+/// What is written behind an operation.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tail {
+    pub(super) planned: Option<Planned>,
+    pub(super) origin: Option<Origin>,
+    pub(super) loc: Loc,
+}
+
+impl Tail {
+    /// The operation before it, without results.
+    pub(super) fn op(self, kind: OpKind, args: Vec<Value>, regions: Vec<Block>) -> Op {
+        Op { kind, args, results: vec![], regions, planned: self.planned, origin: self.origin, loc: self.loc }
+    }
 }
 
 impl<'a> Parser<'a> {
@@ -95,7 +110,7 @@ impl<'a> Parser<'a> {
         let operands = self.operands(body)?;
         let named = self.named()?;
         let types = self.types()?;
-        let (planned, loc) = self.tail(left)?;
+        let tail = self.tail(left)?;
         let head = Head {
             attrs: &attrs,
             ty: types.first().map(|t| t.ty),
@@ -124,7 +139,7 @@ impl<'a> Parser<'a> {
         if let OpKind::Break(level) = kind {
             body.note_break(level, &args);
         }
-        self.typed(body, left, Op { kind, args, results: vec![], regions: vec![], planned, loc }, &types)
+        self.typed(body, left, tail.op(kind, args, vec![]), &types)
     }
 
     /// Checks the stated types of an operation whose types `infer` computes, and adds it.
@@ -224,9 +239,10 @@ impl<'a> Parser<'a> {
         Ok(types)
     }
 
-    /// Parses `stage(1, 4) @3:14`, both of which may be missing; the location is then the position in the text if that was requested.
-    pub(super) fn tail(&mut self, left: &Left<'a>) -> Parse<(Option<Planned>, Loc)> {
-        let mut planned = None;
+    /// Parses `stage(1, 4) of(12, 1) @3:14`, each of which may be missing; the location is then the position in the text if that was
+    /// requested.
+    pub(super) fn tail(&mut self, left: &Left<'a>) -> Parse<Tail> {
+        let (mut planned, mut origin) = (None, None);
         if self.eat_word("stage") {
             self.expect("(")?;
             let stage = self.int("a stage")?;
@@ -234,7 +250,14 @@ impl<'a> Parser<'a> {
             planned = Some(Planned { stage, order: self.int("a place")? });
             self.expect(")")?;
         }
-        Ok((planned, self.loc_of(left.start)?))
+        if self.eat_word("of") {
+            self.expect("(")?;
+            let op = OpId::new(self.int("an operation")?);
+            self.expect(",")?;
+            origin = Some(Origin { op, ahead: self.int("iterations")? });
+            self.expect(")")?;
+        }
+        Ok(Tail { planned, origin, loc: self.loc_of(left.start)? })
     }
 
     /// The stated location of what starts at a byte.

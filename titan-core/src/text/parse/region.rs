@@ -1,9 +1,9 @@
 //! Parses operations with regions: `for`, `loop`, `if`, roles, and reductions and scans by a function.
 
-use super::op::Left;
+use super::op::{Left, Tail};
 use super::{Body, Name, Parse, Parser};
 use crate::ir::op_table::syntax::Head;
-use crate::ir::{Block, Def, ForKind, Loc, Op, OpKind, Planned, TtgOp, Ty, Typed, Value, op_table};
+use crate::ir::{Block, Def, ForKind, Op, OpKind, TtgOp, Ty, Typed, Value, op_table};
 
 /// The header of an operation with regions.
 struct Header {
@@ -11,18 +11,14 @@ struct Header {
     /// The operands; `None` if poisoned.
     args: Vec<Option<Value>>,
     written: Vec<Typed>,
-    planned: Option<Planned>,
-    loc: Loc,
+    tail: Tail,
 }
 
 impl Header {
     /// The operation, unless an operand is poisoned.
     fn op(self, regions: Vec<Block>) -> Option<(Op, Vec<Typed>)> {
         let args = self.args.into_iter().collect::<Option<Vec<Value>>>()?;
-        Some((
-            Op { kind: self.kind, args, results: vec![], regions, planned: self.planned, loc: self.loc },
-            self.written,
-        ))
+        Some((self.tail.op(self.kind, args, regions), self.written))
     }
 }
 
@@ -54,10 +50,10 @@ impl<'a> Parser<'a> {
         let carried = self.carry(body, block, &mut args)?;
         debug_assert!(arg.is_some());
         let written = self.types()?;
-        let (planned, loc) = self.tail(left)?;
+        let tail = self.tail(left)?;
         self.loop_body(body, block)?;
         let types: Option<Vec<Typed>> = carried.iter().map(|v| v.map(|v| body.kernel.typed(v))).collect();
-        match (Header { kind: OpKind::For(kind), args, written, planned, loc }.op(vec![block]), types) {
+        match (Header { kind: OpKind::For(kind), args, written, tail }.op(vec![block]), types) {
             (Some((op, written)), Some(types)) => self.agreed(body, left, op, &written, &types),
             (None, _) | (_, None) => {
                 self.poison(body, left);
@@ -72,10 +68,10 @@ impl<'a> Parser<'a> {
         let mut args = Vec::new();
         self.carry(body, block, &mut args)?;
         let written = self.types()?;
-        let (planned, loc) = self.tail(left)?;
+        let tail = self.tail(left)?;
         let broken = self.loop_body(body, block)?;
         let types = if written.is_empty() { broken } else { written.clone() };
-        match (Header { kind: OpKind::Loop, args, written, planned, loc }).op(vec![block]) {
+        match (Header { kind: OpKind::Loop, args, written, tail }).op(vec![block]) {
             Some((op, written)) => self.agreed(body, left, op, &written, &types),
             None => {
                 self.poison(body, left);
@@ -97,13 +93,13 @@ impl<'a> Parser<'a> {
     fn if_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let cond = self.operand(body)?;
         let written = self.types()?;
-        let (planned, loc) = self.tail(left)?;
+        let tail = self.tail(left)?;
         let mut regions = vec![self.arm(body)?];
         if self.eat_word("else") {
             regions.push(self.arm(body)?);
         }
         let types = if written.is_empty() { body.yielded(&regions) } else { written.clone() };
-        match (Header { kind: OpKind::If, args: vec![cond], written, planned, loc }).op(regions) {
+        match (Header { kind: OpKind::If, args: vec![cond], written, tail }).op(regions) {
             Some((op, written)) => self.agreed(body, left, op, &written, &types),
             None => {
                 self.poison(body, left);
@@ -116,7 +112,7 @@ impl<'a> Parser<'a> {
     fn roles_op(&mut self, body: &mut Body<'a>, left: &Left<'a>) -> Parse<()> {
         let mut regions = Vec::new();
         // Roles are in no loop. One may be called `stage`.
-        let (planned, loc) = (None, self.loc_of(left.start)?);
+        let tail = Tail { loc: self.loc_of(left.start)?, ..Tail::default() };
         while !self.next.fresh {
             let at = self.next.at;
             let name = self.name("the name of a role")?;
@@ -128,7 +124,7 @@ impl<'a> Parser<'a> {
             }
             regions.push(self.arm(body)?);
         }
-        let op = Op { kind: OpKind::Ttg(TtgOp::Roles), args: vec![], results: vec![], regions, planned, loc };
+        let op = tail.op(OpKind::Ttg(TtgOp::Roles), vec![], regions);
         self.agreed(body, left, op, &[], &[])
     }
 
@@ -160,11 +156,11 @@ impl<'a> Parser<'a> {
             p.block_arg(body, block, name, ty)
         })?;
         let written = self.types()?;
-        let (planned, loc) = self.tail(left)?;
+        let tail = self.tail(left)?;
         body.open.push(block);
         self.block(body)?;
         body.open.pop();
-        match (Header { kind, args, written, planned, loc }).op(vec![block]) {
+        match (Header { kind, args, written, tail }).op(vec![block]) {
             Some((op, written)) => self.typed(body, left, op, &written),
             None => {
                 self.poison(body, left);

@@ -11,7 +11,7 @@ use super::lex::quote;
 use crate::ir::op_table::syntax::{Form, Written};
 use crate::ir::op_table::{self, OpRow};
 use crate::ir::{
-    Block, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, Planned, TtgOp, Ty, Typed, Value,
+    Block, Const, Elem, Fold, ForKind, Kernel, Loc, LocalOp, Op, OpKind, Origin, Planned, TtgOp, Ty, Typed, Value,
 };
 use std::fmt::{Display, Write};
 
@@ -115,6 +115,9 @@ impl Printer<'_> {
         if let Some(Planned { stage, order }) = op.planned {
             // Writing to a string cannot fail.
             let _ = write!(self.out, " stage({stage}, {order})");
+        }
+        if let Some(Origin { op, ahead }) = op.origin {
+            let _ = write!(self.out, " of({}, {ahead})", op.index());
         }
         if op.loc != Loc::default() {
             // Writing to a string cannot fail.

@@ -82,8 +82,15 @@ fn everything_has_one_owner() {
     broken(|k| k.ops[2].regions.push(Block::new(0)), Code::Structure, "block0 is a region twice");
     broken(|k| k.blocks[0].ops.push(OpId::new(0)), Code::Structure, "op0 stands in two places");
     broken(|k| k.blocks.push(BlockData::default()), Code::Structure, "is the region of nothing");
-    let lost =
-        Op { kind: OpKind::Return, args: vec![], results: vec![], regions: vec![], planned: None, loc: Loc::default() };
+    let lost = Op {
+        kind: OpKind::Return,
+        args: vec![],
+        results: vec![],
+        regions: vec![],
+        planned: None,
+        origin: None,
+        loc: Loc::default(),
+    };
     broken(|k| k.ops.push(lost.clone()), Code::Structure, "stands in no block");
 }
 
@@ -98,6 +105,7 @@ fn a_cycle_beside_the_body_is_found() {
                 results: vec![],
                 regions: vec![block],
                 planned: None,
+                origin: None,
                 loc: Loc::default(),
             });
             k.blocks.push(BlockData { args: vec![], ops: vec![op] });

@@ -1,0 +1,173 @@
+//! A loop whose expansion is checked: what the values of its body are in each iteration, as the kernel before says.
+
+use super::labels::{At, Label, Labels, is_computed};
+use super::touches::Object;
+use crate::collections::SortedMap;
+use crate::ir::{Kernel, OpId, OpKind, Ty, Value};
+
+/// The place of an execution in the order of the kernel before: the iteration, and the place in the body.
+pub(super) type Moment = (i32, usize);
+
+/// A loop of the kernel before.
+pub(super) struct Frame {
+    pub(super) looped: OpId,
+    /// The operations of the body without its terminator.
+    pub(super) ops: Vec<OpId>,
+    pub(super) end: OpId,
+    counter: Option<Value>,
+    /// What iterations pass on: the arguments of the body, what they are first, and what is passed on.
+    pub(super) carried: Vec<Value>,
+    initial: Vec<Label>,
+    next: Vec<Value>,
+    lo: Label,
+    step: Label,
+    /// The iteration whose operation is being compared.
+    pub(super) at: At,
+    /// The labels of the values of the body by iterations, which are found for whole iterations, in order.
+    labels: SortedMap<(At, Value), Label>,
+    found: SortedMap<bool, i32>,
+    /// For each operation, how often it has been executed.
+    pub(super) counts: SortedMap<OpId, i32>,
+    /// When the execution that is being compared has its turn in the kernel before; `None` while iterations are relative.
+    pub(super) now: Option<Moment>,
+    /// Whether this execution belongs to an iteration that the loop may not have.
+    pub(super) phantom: bool,
+    /// For each object, the latest turns so far of an execution that touches it, and of one that changes it.
+    latest: SortedMap<Object, (Moment, Option<Moment>)>,
+}
+
+impl Frame {
+    /// `bounds` are the labels of the loop's operands; a `loop` has none but what it carries.
+    pub(super) fn new(kernel: &Kernel, looped: OpId, operands: &[Label], labels: &mut Labels) -> Option<Frame> {
+        let op = kernel.op(looped);
+        let is_for = op.kind != OpKind::Loop;
+        let body = kernel.block(*op.regions.first()?);
+        let (end, ops) = body.ops.split_last()?;
+        let zero = labels.constant(0);
+        let (bounds, initial) = operands.split_at_checked(if is_for { 3 } else { 0 })?;
+        Some(Frame {
+            looped,
+            ops: ops.to_vec(),
+            end: *end,
+            counter: body.args.first().copied().filter(|_| is_for),
+            carried: body.args.get(usize::from(is_for)..)?.to_vec(),
+            initial: initial.to_vec(),
+            next: kernel.op(*end).args.clone(),
+            lo: bounds.first().copied().unwrap_or(zero),
+            step: bounds.get(2).copied().unwrap_or(zero),
+            at: At { relative: false, n: 0 },
+            labels: SortedMap::new(),
+            found: SortedMap::new(),
+            counts: ops.iter().map(|id| (*id, 0)).collect(),
+            now: None,
+            phantom: false,
+            latest: SortedMap::new(),
+        })
+    }
+
+    /// The label of a value of the body in an iteration that was found.
+    pub(super) fn get(&self, value: Value, at: At) -> Option<Label> {
+        self.labels.get(&(at, value)).copied()
+    }
+
+    /// Finds the labels of all values of the body up to an iteration. `outside` knows the values from outside of the loop.
+    ///
+    /// This ends, since iterations are found one after the other, and in each the values in the order of the body, so that operands are known
+    /// before results.
+    pub(super) fn find(
+        &mut self,
+        kernel: &Kernel,
+        labels: &mut Labels,
+        upto: At,
+        outside: &dyn Fn(Value) -> Option<Label>,
+    ) {
+        let from = self.found.get(&upto.relative).map_or(0, |last| last + 1);
+        for n in from..=upto.n {
+            self.find_one(kernel, labels, At { n, ..upto }, outside);
+            self.found.insert(upto.relative, n);
+        }
+    }
+
+    fn find_one(&mut self, kernel: &Kernel, labels: &mut Labels, at: At, outside: &dyn Fn(Value) -> Option<Label>) {
+        if let Some(counter) = self.counter {
+            let label = labels.counter(self.looped, self.lo, self.step, at);
+            self.labels.insert((at, counter), label);
+        }
+        for (place, value) in self.carried.clone().into_iter().enumerate() {
+            let passed = self.next.get(place).copied();
+            let label = match (at.n, at.relative) {
+                // What an iteration of any number begins with has no other label than that.
+                (0, true) => Some(labels.unknown(roots_of_unknown(kernel, value))),
+                (0, false) => self.initial.get(place).copied(),
+                (_, _) => passed.and_then(|v| self.get(v, at.later(-1)).or_else(|| outside(v))),
+            };
+            // A kernel that passes on less than it carries is not well-formed; its values then have labels of their own.
+            let label = label.unwrap_or_else(|| labels.unknown(None));
+            self.labels.insert((at, value), label);
+        }
+        for id in self.ops.clone() {
+            let op = kernel.op(id);
+            let args: Option<Vec<Label>> = op.args.iter().map(|v| self.get(*v, at).or_else(|| outside(*v))).collect();
+            let args = args.unwrap_or_default();
+            let results =
+                results(kernel, id, args, labels, |labels, place, roots| labels.instance(id, place, at, roots));
+            self.labels.extend(op.results.iter().map(|v| (at, *v)).zip(results));
+        }
+    }
+
+    /// Notes that the execution that is being compared touches an object. Returns whether it has its turn before one that it must follow.
+    ///
+    /// In the order of the kernel before, executions of objects that one of them changes are in a total order. It is enough to compare with
+    /// the latest ones: what is behind the latest turn is behind all.
+    pub(super) fn touch(&mut self, object: Object, changes: bool) -> bool {
+        let Some(now) = self.now else { return true };
+        let entry = self.latest.entry(object).or_insert((now, None));
+        let follows = if changes { entry.0 <= now } else { entry.1.is_none_or(|last| last <= now) };
+        entry.0 = entry.0.max(now);
+        if changes {
+            entry.1 = Some(entry.1.map_or(now, |last| last.max(now)));
+        }
+        follows
+    }
+}
+
+/// The labels of the results of an operation. `own` makes the label of a result that stands for itself, with the memory that it names, if it
+/// is not its own.
+pub(super) fn results(
+    kernel: &Kernel,
+    id: OpId,
+    args: Vec<Label>,
+    labels: &mut Labels,
+    mut own: impl FnMut(&mut Labels, usize, Option<Vec<Label>>) -> Label,
+) -> Vec<Label> {
+    let op = kernel.op(id);
+    if is_computed(kernel, op) {
+        return labels.computed(kernel, op, args);
+    }
+    // A name that an operation makes of others is one of their memory; one that comes out of a branch or a loop, of any memory.
+    let mut named: Vec<Label> = args.iter().flat_map(|arg| labels.roots(*arg)).copied().collect();
+    if !op.regions.is_empty() {
+        named.push(Labels::ANYWHERE);
+    }
+    let results = op.results.iter().enumerate();
+    results
+        .map(|(place, value)| match kernel.ty(*value) {
+            Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => {
+                own(labels, place, (!named.is_empty()).then(|| named.clone()))
+            }
+            Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, place, None),
+            Ty::Scalar(_) | Ty::Tile(..) => own(labels, place, Some(Vec::new())),
+        })
+        .collect()
+}
+
+/// The memory that a value names of which no more is known than its type; `None` if it is its own.
+pub(super) fn roots_of_unknown(kernel: &Kernel, value: Value) -> Option<Vec<Label>> {
+    match kernel.ty(value) {
+        // A parameter names the memory of its tensor, all other names any memory.
+        Ty::Tensor(..) if value.index() < kernel.sig.params.len() => None,
+        Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => Some(vec![Labels::ANYWHERE]),
+        Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => None,
+        Ty::Scalar(_) | Ty::Tile(..) => Some(Vec::new()),
+    }
+}

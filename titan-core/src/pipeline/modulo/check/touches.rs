@@ -1,0 +1,297 @@
+//! What the execution of an operation touches and changes: the dependences between operations other than those through values.
+//!
+//! Two executions may change places unless both touch one object and one of them changes it. Everything is read from the operation table.
+//!
+//! | object | is changed by | is touched by |
+//! |---|---|---|
+//! | a token, an MMA in flight | what consumes it | what borrows it, reads of the stage by names made from it |
+//! | a tile in shared memory | stores, copies to it, waits for its copies | loads, MMAs, stores from it |
+//! | one side of a ring: acquisitions, fills, pending waits, waits, releases | each of them, since they name the next time | |
+//! | a tensor | stores, atomic updates | loads, copies |
+//! | all tensors | atomic updates | all accesses to tensors |
+//! | all shared memory | fences between proxies, waits for all bulk stores | all accesses to shared memory |
+//! | the registers of MMAs in flight | the fence of warpgroup MMAs | these MMAs, what computes their operands |
+//! | what can be observed | prints, traps | stores and atomic updates |
+//! | everything | operations of barrier programs, and others that loops with schedules do not contain | all others with an effect |
+//!
+//! That no slot of a ring is overwritten too early, and that no wait is for ever, is not shown here but of the barrier program.
+
+use super::labels::{Label, Labels};
+use crate::collections::SortedSet;
+use crate::ir::traffic::{On, traffic};
+use crate::ir::{Effect, Family, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use, Value};
+
+/// One side of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    Acquires,
+    Fills,
+    Pends,
+    Waits,
+    Releases,
+}
+
+/// What executions share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Object {
+    /// What a label stands for: a token, a tensor, a tile in shared memory.
+    Named(Label),
+    /// The shared memory that an operation of the body allocates, which is the same in all iterations.
+    Allocated(OpId),
+    Ring(Pipe, Side),
+    Tensors,
+    Shared,
+    Registers,
+    Observed,
+    Everything,
+}
+
+impl Object {
+    /// The object in the words of messages.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Object::Named(_) => "what this stage, tile or tensor holds",
+            Object::Allocated(_) => "a buffer in shared memory",
+            Object::Ring(..) => "the order of the stages of a ring",
+            Object::Tensors => "tensors",
+            Object::Shared => "shared memory",
+            Object::Registers => "the registers of MMAs in flight",
+            Object::Observed => "what is printed or trapped",
+            Object::Everything => "memory",
+        }
+    }
+}
+
+/// What one operation touches, and whether it changes it.
+pub(super) struct Touches {
+    pub(super) objects: Vec<(Object, bool)>,
+    /// Whether it may access a tensor.
+    pub(super) of_tensors: bool,
+}
+
+/// The operands of warpgroup MMAs that are tiles in registers.
+pub(super) fn operands_in_registers(kernel: &Kernel) -> SortedSet<Value> {
+    let mmas = kernel.ops.iter().filter(|op| op.kind == OpKind::Nv(NvOp::Wgmma));
+    mmas.flat_map(|op| &op.args).copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..))).collect()
+}
+
+/// What an operation itself touches, without those nested in it. Its operands have these labels.
+pub(super) fn touches(kernel: &Kernel, op: &Op, args: &[Label], labels: &Labels) -> Touches {
+    let mut found = Found { kernel, op, args, labels, objects: Vec::new(), of_tensors: false };
+    found.of_kind();
+    found.of_tokens();
+    found.of_accesses();
+    if op.kind.effect() != Effect::Pure {
+        found.objects.push((Object::Everything, false));
+    }
+    Touches { objects: found.objects, of_tensors: found.of_tensors }
+}
+
+struct Found<'k> {
+    kernel: &'k Kernel,
+    op: &'k Op,
+    args: &'k [Label],
+    labels: &'k Labels,
+    objects: Vec<(Object, bool)>,
+    of_tensors: bool,
+}
+
+impl Found<'_> {
+    fn changes(&mut self, object: Object) {
+        self.objects.push((object, true));
+    }
+
+    fn touches(&mut self, object: Object) {
+        self.objects.push((object, false));
+    }
+
+    /// The ring of the first token among the operands.
+    fn pipe(&self) -> Option<Pipe> {
+        self.op.args.iter().find_map(|v| match self.kernel.ty(*v) {
+            Ty::Token(_, pipe) => Some(pipe),
+            Ty::Scalar(_)
+            | Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Barrier(_) => None,
+        })
+    }
+
+    fn side(&mut self, side: Side) {
+        match self.pipe() {
+            Some(pipe) => self.changes(Object::Ring(pipe, side)),
+            None => self.changes(Object::Everything),
+        }
+    }
+
+    /// The memory that an operand names, or whatever of its kind there is.
+    fn memory(&mut self, place: usize, changes: bool, any: Object) {
+        let roots = self.args.get(place).map_or(&[][..], |label| self.labels.roots(*label));
+        if roots.is_empty() || roots.contains(&Labels::ANYWHERE) {
+            self.changes(any);
+        }
+        for root in roots {
+            let allocated = self.labels.instance_of(*root).filter(|op| {
+                matches!(self.kernel.ops.get(op.index()).map(|op| &op.kind), Some(OpKind::Local(LocalOp::Alloc { .. })))
+            });
+            self.objects.push((allocated.map_or(Object::Named(*root), Object::Allocated), changes));
+        }
+        self.touches(any);
+    }
+
+    /// What the dialect of the operation says, other than its accesses.
+    fn of_kind(&mut self) {
+        match self.op.kind.family() {
+            Family::Data(effect) => self.of_data(effect),
+            // What is in a branch or a loop is told operation by operation.
+            Family::Flow(_) => {}
+            Family::Ttg(op) => self.of_ttg(op),
+            Family::Local(op) => self.of_local(op),
+            Family::Region(_) | Family::Amd(_) => self.changes(Object::Everything),
+            Family::Nv(op) => self.of_nv(op),
+        }
+    }
+
+    fn of_data(&mut self, effect: Effect) {
+        match effect {
+            Effect::Pure | Effect::Read | Effect::Control => {}
+            Effect::Trap | Effect::Print => self.changes(Object::Observed),
+            Effect::Write => self.touches(Object::Observed),
+            Effect::Atomic => {
+                self.touches(Object::Observed);
+                self.changes(Object::Tensors);
+            }
+            Effect::Pipeline => self.changes(Object::Everything),
+        }
+    }
+
+    fn of_ttg(&mut self, op: &TtgOp) {
+        match op {
+            TtgOp::Acquire(pipe) => self.changes(Object::Ring(*pipe, Side::Acquires)),
+            TtgOp::Ready(pipe) => self.changes(Object::Ring(*pipe, Side::Pends)),
+            TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) | TtgOp::Write => self.side(Side::Fills),
+            TtgOp::WaitReady => self.side(Side::Waits),
+            TtgOp::Release => self.side(Side::Releases),
+            // Names and permissions, whose tokens and accesses say all.
+            TtgOp::Source(..)
+            | TtgOp::SourceRows { .. }
+            | TtgOp::Poisoned
+            | TtgOp::ReadPerm
+            | TtgOp::Split(_)
+            | TtgOp::Join
+            | TtgOp::View { .. }
+            | TtgOp::Read
+            | TtgOp::Consumed
+            | TtgOp::ComputeIssue
+            | TtgOp::ComputeWait
+            | TtgOp::StoreWait
+            | TtgOp::Rematerialize => {}
+            TtgOp::StoreIssue(_) => self.touches(Object::Observed),
+            TtgOp::Fence { .. } => self.changes(Object::Shared),
+            // An accumulator releases stages whose tokens it has taken.
+            TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => self.changes(Object::Everything),
+            TtgOp::Roles | TtgOp::Finalize | TtgOp::Claim(..) => self.changes(Object::Everything),
+        }
+    }
+
+    fn of_local(&mut self, op: &LocalOp) {
+        match op {
+            LocalOp::Settle { .. } if self.op.args.is_empty() => self.changes(Object::Shared),
+            LocalOp::Settle { .. } => {
+                (0..self.op.args.len()).for_each(|place| self.memory(place, true, Object::Shared))
+            }
+            // Where shared memory is allocated does not matter, only which operations use it; these are told by their accesses.
+            LocalOp::Alloc { .. } | LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } => {}
+            LocalOp::Guard
+            | LocalOp::Slice { .. }
+            | LocalOp::Reshape(_)
+            | LocalOp::Stack
+            | LocalOp::Mma
+            | LocalOp::Convert
+            | LocalOp::Fold { .. } => {}
+        }
+    }
+
+    fn of_nv(&mut self, op: NvOp) {
+        match op {
+            NvOp::WgmmaFence => self.changes(Object::Registers),
+            NvOp::Wgmma => self.touches(Object::Registers),
+            NvOp::BulkStore { .. } => self.touches(Object::Observed),
+            NvOp::ClusterRank | NvOp::BulkLoad { .. } => {}
+            NvOp::MbarrierAlloc { .. }
+            | NvOp::MbarrierAt
+            | NvOp::MbarrierInit { .. }
+            | NvOp::MbarrierInval
+            | NvOp::Arrive { .. }
+            | NvOp::ArriveCluster { .. }
+            | NvOp::ArriveExpectTx { .. }
+            | NvOp::ExpectTx { .. }
+            | NvOp::MbarrierWait
+            | NvOp::WaitParity
+            | NvOp::TryWait
+            | NvOp::TestWait
+            | NvOp::FenceMbarrierInit
+            | NvOp::CpAsync { .. }
+            | NvOp::CpAsyncArrive { .. }
+            | NvOp::Commit { .. }
+            | NvOp::WaitGroup { .. }
+            | NvOp::BarrierSync { .. }
+            | NvOp::BarrierArrive { .. }
+            | NvOp::ClusterArrive
+            | NvOp::ClusterWait
+            | NvOp::WarpSync
+            | NvOp::SequenceInit
+            | NvOp::SequenceStore
+            | NvOp::SequenceWait
+            | NvOp::SetMaxNReg { .. }
+            | NvOp::Tcgen05(_) => self.changes(Object::Everything),
+        }
+    }
+
+    /// Tokens are consumed by what does not borrow them, branches and loops included.
+    fn of_tokens(&mut self) {
+        let borrows = match self.op.kind.family() {
+            Family::Ttg(op) => op.uses() == Use::Borrow,
+            Family::Data(_)
+            | Family::Flow(_)
+            | Family::Local(_)
+            | Family::Region(_)
+            | Family::Nv(_)
+            | Family::Amd(_) => false,
+        };
+        for (value, label) in self.op.args.iter().zip(self.args) {
+            match self.kernel.ty(*value) {
+                Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) => self.objects.push((Object::Named(*label), !borrows)),
+                // These belong to barrier programs.
+                Ty::Barrier(_) => self.objects.push((Object::Everything, true)),
+                Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) => {}
+            }
+        }
+    }
+
+    fn of_accesses(&mut self) {
+        for access in traffic(&self.op.kind).accesses.iter().flatten() {
+            for place in 0..self.op.args.len() {
+                let Some(value) = self.op.args.get(place) else { continue };
+                match (access.on, self.kernel.ty(*value)) {
+                    (On::Tensor, Ty::Tensor(..) | Ty::Source(..)) => {
+                        self.of_tensors = true;
+                        self.memory(place, access.writes, Object::Tensors);
+                    }
+                    (On::Regions | On::Words | On::Stage | On::Local, Ty::Smem(..)) => {
+                        self.memory(place, access.writes, Object::Shared);
+                    }
+                    // A slot is written by what consumes its token.
+                    (On::Stage, Ty::Token(..)) => self.touches(Object::Shared),
+                    (On::Regions | On::Words | On::Local, Ty::Token(..))
+                    | (On::Tensor, Ty::Token(..) | Ty::Smem(..))
+                    | (On::Regions | On::Words | On::Stage | On::Local, Ty::Tensor(..) | Ty::Source(..))
+                    | (_, Ty::Scalar(_) | Ty::Tile(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_)) => {}
+                }
+            }
+        }
+    }
+}
