@@ -70,6 +70,18 @@ impl Frame {
         self.labels.get(&(at, value)).copied()
     }
 
+    /// For how many iterations a value that the loop was entered with is passed on at most, before it has been used up; a value that is passed
+    /// on for ever counts once for each place.
+    pub(super) fn passes(&self) -> usize {
+        let next = |value: &Value| {
+            let place = self.carried.iter().position(|carried| carried == value)?;
+            self.next.get(place).filter(|next| self.carried.contains(next)).copied()
+        };
+        let most = self.carried.len();
+        let chain = |value: &Value| std::iter::successors(Some(*value), next).take(most + 1).count();
+        self.carried.iter().map(chain).max().unwrap_or(0)
+    }
+
     /// Finds the labels of all values of the body up to an iteration. `outside` knows the values from outside of the loop.
     ///
     /// This ends, since iterations are found one after the other, and in each the values in the order of the body, so that operands are known
@@ -109,8 +121,7 @@ impl Frame {
             let op = kernel.op(id);
             let args: Option<Vec<Label>> = op.args.iter().map(|v| self.get(*v, at).or_else(|| outside(*v))).collect();
             let args = args.unwrap_or_default();
-            let results =
-                results(kernel, id, args, labels, |labels, place, roots| labels.instance(id, place, at, roots));
+            let results = results(kernel, id, args, labels, |labels, roots| labels.instance(id, roots));
             self.labels.extend(op.results.iter().map(|v| (at, *v)).zip(results));
         }
     }
@@ -138,7 +149,7 @@ pub(super) fn results(
     id: OpId,
     args: Vec<Label>,
     labels: &mut Labels,
-    mut own: impl FnMut(&mut Labels, usize, Option<Vec<Label>>) -> Label,
+    mut own: impl FnMut(&mut Labels, Option<Vec<Label>>) -> Label,
 ) -> Vec<Label> {
     let op = kernel.op(id);
     if is_computed(kernel, op) {
@@ -149,14 +160,12 @@ pub(super) fn results(
     if !op.regions.is_empty() {
         named.push(Labels::ANYWHERE);
     }
-    let results = op.results.iter().enumerate();
+    let results = op.results.iter();
     results
-        .map(|(place, value)| match kernel.ty(*value) {
-            Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => {
-                own(labels, place, (!named.is_empty()).then(|| named.clone()))
-            }
-            Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, place, None),
-            Ty::Scalar(_) | Ty::Tile(..) => own(labels, place, Some(Vec::new())),
+        .map(|value| match kernel.ty(*value) {
+            Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => own(labels, (!named.is_empty()).then(|| named.clone())),
+            Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, None),
+            Ty::Scalar(_) | Ty::Tile(..) => own(labels, Some(Vec::new())),
         })
         .collect()
 }

@@ -43,11 +43,11 @@ enum Data {
     Sum(i32, Vec<(Label, i32)>),
     /// The product of two labels, in order.
     Product(Label, Label),
-    Unknown(u32),
+    Unknown,
     Iteration(OpId),
     /// The kind of the operation is an index of `Labels::kinds`.
     Term(u32, Vec<Label>, usize),
-    Instance(OpId, usize, At),
+    Instance(OpId),
 }
 
 /// All labels of one comparison.
@@ -57,7 +57,6 @@ pub(super) struct Labels {
     /// For each label, the memory that it names: tokens, tensors, buffers.
     roots: Vec<Vec<Label>>,
     kinds: Vec<OpKind>,
-    unknown: u32,
 }
 
 impl Labels {
@@ -65,8 +64,7 @@ impl Labels {
     pub(super) const ANYWHERE: Label = Label(0);
 
     pub(super) fn new() -> Self {
-        let mut labels =
-            Labels { data: Vec::new(), known: SortedMap::new(), roots: Vec::new(), kinds: Vec::new(), unknown: 0 };
+        let mut labels = Labels { data: Vec::new(), known: SortedMap::new(), roots: Vec::new(), kinds: Vec::new() };
         labels.unknown(Some(Vec::new()));
         labels
     }
@@ -75,29 +73,35 @@ impl Labels {
         if let Some(known) = self.known.get(&data) {
             return *known;
         }
-        let label = Label(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
-        self.data.push(data.clone());
-        self.roots.push(roots(label));
+        let label = self.own(data.clone(), roots);
         self.known.insert(data, label);
+        label
+    }
+
+    /// A label that is equal to no other one.
+    fn own(&mut self, data: Data, roots: impl FnOnce(Label) -> Vec<Label>) -> Label {
+        let label = Label(u32::try_from(self.data.len()).unwrap_or(u32::MAX));
+        self.data.push(data);
+        self.roots.push(roots(label));
         label
     }
 
     /// A label that is equal to no other one. It names the memory of these roots, or, without any, memory of its own.
     pub(super) fn unknown(&mut self, roots: Option<Vec<Label>>) -> Label {
-        self.unknown += 1;
-        self.intern(Data::Unknown(self.unknown), |own| roots.unwrap_or_else(|| vec![own]))
+        self.own(Data::Unknown, |own| roots.unwrap_or_else(|| vec![own]))
     }
 
-    /// The result of an operation in one iteration. It names the memory of these roots, or, without any, memory of its own.
-    pub(super) fn instance(&mut self, op: OpId, result: usize, at: At, roots: Option<Vec<Label>>) -> Label {
-        self.intern(Data::Instance(op, result, at), |own| roots.unwrap_or_else(|| vec![own]))
+    /// A result of an operation in one iteration, which whoever asks knows apart from those in other iterations. It names the memory of these
+    /// roots, or, without any, memory of its own.
+    pub(super) fn instance(&mut self, op: OpId, roots: Option<Vec<Label>>) -> Label {
+        self.own(Data::Instance(op), |own| roots.unwrap_or_else(|| vec![own]))
     }
 
     /// The operation whose instance a label is.
     pub(super) fn instance_of(&self, label: Label) -> Option<OpId> {
         match self.data.get(label.0 as usize)? {
-            Data::Instance(op, ..) => Some(*op),
-            Data::Sum(..) | Data::Product(..) | Data::Unknown(_) | Data::Iteration(_) | Data::Term(..) => None,
+            Data::Instance(op) => Some(*op),
+            Data::Sum(..) | Data::Product(..) | Data::Unknown | Data::Iteration(_) | Data::Term(..) => None,
         }
     }
 
@@ -109,7 +113,7 @@ impl Labels {
     fn sum_of(&self, label: Label) -> (i32, Vec<(Label, i32)>) {
         match self.data.get(label.0 as usize) {
             Some(Data::Sum(constant, terms)) => (*constant, terms.clone()),
-            Some(Data::Product(..) | Data::Unknown(_) | Data::Iteration(_) | Data::Term(..) | Data::Instance(..))
+            Some(Data::Product(..) | Data::Unknown | Data::Iteration(_) | Data::Term(..) | Data::Instance(_))
             | None => (0, vec![(label, 1)]),
         }
     }

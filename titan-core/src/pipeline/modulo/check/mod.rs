@@ -68,6 +68,9 @@ pub fn check(before: &Kernel, after: &Kernel) -> Result<(), Violation> {
             homes.extend(planned.into_iter().map(|id| (id, looped)));
         }
     });
+    if homes.is_empty() && before == after {
+        return Ok(());
+    }
     let mut check = Check {
         before,
         after,
@@ -164,7 +167,7 @@ impl Check<'_> {
                 self.same(*id, last)?;
             }
             let args: Checked<Vec<Label>> = before.op(*id).args.iter().map(|v| self.old_of(*id, *v)).collect();
-            let own = |labels: &mut Labels, _, roots| labels.unknown(roots);
+            let own = |labels: &mut Labels, roots| labels.unknown(roots);
             let results = frame::results(before, *id, args?, &mut self.labels, own);
             for ((old, new), label) in before.op(*id).results.iter().zip(&after.op(last).results).zip(results) {
                 self.old.insert(*old, label);
@@ -280,6 +283,7 @@ impl Check<'_> {
         self.execute(looped, prologue, At { relative: false, n: -1 }, &SortedMap::new())?;
         let frame = self.frame().ok_or_else(no_loop)?;
         let (leads, carried, ops, end) = (frame.counts.clone(), frame.carried.clone(), frame.ops.clone(), frame.end);
+        let passes = frame.passes();
         let most = leads.values().copied().max().unwrap_or(0);
         let (Some((made_end, made)), args) = (after.block(body).ops.split_last(), after.block(body).args.clone())
         else {
@@ -301,7 +305,7 @@ impl Check<'_> {
         };
         let reach = meanings.iter().map(|(_, ahead)| *ahead).fold(most, i32::max);
         // No schedule of a well-formed kernel has more stages than fit.
-        let iterations = 2 * most + 3 + i32::try_from(carried.len()).unwrap_or(0);
+        let iterations = 2 * most + 3 + i32::try_from(passes).unwrap_or(0);
         let mut turns: Vec<At> = (0..iterations).map(|n| At { relative: false, n }).collect();
         turns.push(At { relative: true, n: 0 });
         if before.op(end).kind != OpKind::Continue(0) {
