@@ -1,9 +1,10 @@
 //! The checker of expanded loops: what was not made of a loop by its schedule is refused, or computes the same.
 
+use super::ahead;
 use super::modulo::{Loop, kernel, plain, random, written};
 use super::random::{Rng, below};
 use std::collections::{BTreeMap, BTreeSet};
-use titan_core::ir::{BinOp, Block, Const, Def, Kernel, OpId, OpKind, Origin, Ty, Value};
+use titan_core::ir::{BinOp, Block, Const, Def, Kernel, OpId, OpKind, Origin, TtgOp, Ty, Value};
 use titan_core::pipeline::modulo::{check, expand};
 use titan_core::text::print;
 use titan_core::verify::well_formed;
@@ -49,9 +50,19 @@ enum Kind {
     Origin,
     /// An operation is stated to be one of another iteration.
     Ahead,
+    /// What a branch guards is executed always.
+    Unguarded,
+    /// The condition of a guard or of a copy is the constant that is always true, or another comparison.
+    OtherCondition,
+    /// A copy has no condition.
+    Unconditional,
+    /// An operation after the loop is not executed, nor what uses its results.
+    ShortEnd,
+    /// An operation after the loop is executed twice.
+    TwiceAfter,
 }
 
-const KINDS: [Kind; 19] = [
+const KINDS: [Kind; 24] = [
     Kind::Operand,
     Kind::OperandOfPrologue,
     Kind::OperandInside,
@@ -71,6 +82,11 @@ const KINDS: [Kind; 19] = [
     Kind::Result,
     Kind::Origin,
     Kind::Ahead,
+    Kind::Unguarded,
+    Kind::OtherCondition,
+    Kind::Unconditional,
+    Kind::ShortEnd,
+    Kind::TwiceAfter,
 ];
 
 struct Mutation<'r> {
@@ -102,6 +118,48 @@ impl<'r> Mutation<'r> {
     fn inside(&self) -> Vec<OpId> {
         let ops = &self.kernel.block(self.body).ops;
         ops[..ops.len() - 1].to_vec()
+    }
+
+    fn after(&self) -> Vec<OpId> {
+        let ops = &self.kernel.block(self.kernel.body).ops;
+        let at = ops.iter().position(|id| *id == self.looped).expect("the loop");
+        ops[at + 1..ops.len() - 1].to_vec()
+    }
+
+    /// All operations around the loop and in it, with those in branches and loops.
+    fn everywhere(&self) -> Vec<OpId> {
+        let own = [self.before(), self.inside(), self.after()].concat();
+        let nested = self.nested(&own);
+        [own, nested].concat()
+    }
+
+    /// Removes an operation and what uses its results.
+    fn remove(&mut self, id: OpId) {
+        let results = self.kernel.op(id).results.clone();
+        self.kernel.blocks.iter_mut().for_each(|block| block.ops.retain(|other| *other != id));
+        let users = |op: &OpId| self.kernel.op(*op).args.iter().any(|v| results.contains(v));
+        for user in self.everywhere().into_iter().filter(users).collect::<Vec<_>>() {
+            self.remove(user);
+        }
+    }
+
+    /// Makes a guard, or the condition of a copy, another one.
+    fn other_condition(&mut self) -> Option<()> {
+        let guarded = |id: &OpId| {
+            let op = self.kernel.op(*id);
+            op.kind == OpKind::If && op.origin.is_none()
+                || matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { skipped: Some(_), .. }))
+        };
+        let all: Vec<OpId> = self.everywhere().into_iter().filter(guarded).collect();
+        let id = self.pick(&all)?;
+        let now = *self.kernel.op(id).args.last()?;
+        let Def::Result(compares, _) = self.kernel.value(now).def else { return None };
+        let place = below(self.rng, 2);
+        let operand = self.kernel.op(compares).args[place];
+        let mut others = self.known(compares, Ty::I32);
+        others.retain(|v| *v != operand);
+        self.kernel.ops[compares.index()].args[place] = self.pick(&others)?;
+        Some(())
     }
 
     fn end(&self) -> OpId {
@@ -215,6 +273,39 @@ impl<'r> Mutation<'r> {
                 self.kernel.blocks[self.body.index()].ops.swap(a, b);
                 (a != b).then_some(())
             }
+            Kind::Unguarded => {
+                let guards = |id: &OpId| self.kernel.op(*id).kind == OpKind::If && self.kernel.op(*id).origin.is_none();
+                let all: Vec<OpId> = inside.iter().copied().filter(guards).collect();
+                let id = self.pick(&all)?;
+                let mut ops = self.kernel.block(self.kernel.op(id).regions[0]).ops.clone();
+                ops.pop();
+                let body = &mut self.kernel.blocks[self.body.index()].ops;
+                let at = body.iter().position(|other| *other == id)?;
+                body.splice(at..=at, ops);
+                Some(())
+            }
+            Kind::OtherCondition => self.other_condition(),
+            Kind::Unconditional => {
+                let of_copy = |id: &OpId| {
+                    matches!(self.kernel.op(*id).kind, OpKind::Ttg(TtgOp::AsyncProduce { skipped: Some(_), .. }))
+                };
+                let all: Vec<OpId> = self.everywhere().into_iter().filter(of_copy).collect();
+                let id = self.pick(&all)?;
+                let op = &mut self.kernel.ops[id.index()];
+                if let OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. }) = &mut op.kind {
+                    *skipped = None;
+                }
+                op.args.pop();
+                Some(())
+            }
+            Kind::ShortEnd => {
+                let all: Vec<OpId> =
+                    self.after().into_iter().filter(|id| self.kernel.op(*id).origin.is_some()).collect();
+                let id = self.pick(&all)?;
+                self.remove(id);
+                Some(())
+            }
+            Kind::TwiceAfter => self.duplicate(self.kernel.body, &self.after()),
             Kind::Twice => self.duplicate(self.body, &inside),
             Kind::TwiceBefore => self.duplicate(self.kernel.body, &before),
             Kind::Dropped => {
@@ -261,44 +352,68 @@ impl<'r> Mutation<'r> {
     }
 }
 
-/// Whether two kernels write the same, for each number of iterations up to `most`. A value that is used before it is defined is a difference.
-fn agree(text: &str, made: &Kernel, most: i64) -> bool {
-    let right = plain(text);
-    (0..=most).all(|n| std::panic::catch_unwind(|| written(made, n)).is_ok_and(|found| found == written(&right, n)))
+/// Whether a kernel does what it should, for each number of iterations. A value that is used before it is defined is a difference.
+fn is_right(kernel: &Kernel, right: &dyn Fn(&Kernel) -> bool) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| right(kernel))).is_ok_and(|right| right)
+}
+
+/// How many mutants of a kind were refused, and accepted although they differ from what the rewriter made: they compute the same.
+type Counts = BTreeMap<Kind, [usize; 2]>;
+
+/// Makes a mutant of what a loop was expanded to. It is refused, or right.
+fn mutate(text: &str, kind: Kind, rng: &mut Rng, counts: &mut Counts, right: &dyn Fn(&Kernel) -> bool) {
+    let before = kernel(text);
+    let expanded = expand(&before).expect("it is legal");
+    let mut mutation = Mutation::new(&expanded, rng);
+    if mutation.make(kind).is_none() {
+        return;
+    }
+    let mutant = mutation.kernel.canonical();
+    if well_formed(mutant.clone()).is_err() {
+        return;
+    }
+    let is_accepted = check(&before, &mutant).is_ok();
+    assert!(!is_accepted || is_right(&mutant, right), "{kind:?} was accepted:\n{text}\n{}", print(&mutant));
+    counts.entry(kind).or_default()[usize::from(is_accepted)] += 1;
+}
+
+/// A mutant may be refused though it computes the same: the checker shows more than results, such as that nothing is executed twice.
+fn report(counts: &Counts, kinds: &[Kind]) {
+    println!("kind: refused, accepted with equal results\n{counts:?}");
+    for kind in kinds {
+        assert!(
+            counts.get(kind).is_some_and(|[refused, _]| *refused > 0),
+            "{kind:?}: no mutant was refused: {counts:?}"
+        );
+    }
 }
 
 #[test]
 fn what_differs_from_the_loop_it_was_made_of_is_refused() {
     let mut rng = Rng(0x1357_9bdf_0246_8ace);
-    let mut counts: BTreeMap<Kind, [usize; 3]> = BTreeMap::new();
+    let mut counts = Counts::new();
     for turn in 0..test_depth::cases(30_000, 2500) {
         let made: Loop = random(&mut rng);
         let text = made.text();
+        let most = 2 * made.stages as i64 + 6;
+        let right = |mutant: &Kernel| (0..=most).all(|n| written(&plain(&text), n) == written(mutant, n));
+        mutate(&text, KINDS[turn % 19], &mut rng, &mut counts, &right);
+    }
+    report(&counts, &KINDS[..19]);
+}
+
+#[test]
+fn loops_over_rings_that_fill_read_or_release_otherwise_are_refused() {
+    let mut rng = Rng(0x2468_ace0_1357_9bdf);
+    let mut counts = Counts::new();
+    for turn in 0..test_depth::cases(30_000, 2500) {
+        let made = ahead::random(&mut rng);
+        let text = made.text();
         let before = kernel(&text);
-        let expanded = expand(&before).expect("it is legal");
-        let kind = KINDS[turn % KINDS.len()];
-        let mut mutation = Mutation::new(&expanded, &mut rng);
-        if mutation.make(kind).is_none() {
-            continue;
-        }
-        let mutant = mutation.kernel.canonical();
-        if well_formed(mutant.clone()).is_err() {
-            continue;
-        }
-        let count = counts.entry(kind).or_default();
-        match check(&before, &mutant) {
-            Err(_) => count[0] += 1,
-            Ok(()) => {
-                let most = 2 * made.stages as i64 + 6;
-                assert!(agree(&text, &mutant, most), "{kind:?} was accepted:\n{text}\n{}", print(&mutant));
-                count[1] += 1;
-            }
-        }
-        // Refused though it computes the same: the checker shows more than results, such as that nothing is executed twice.
-        count[2] += 1;
+        let right = |mutant: &Kernel| ahead::difference(&before, mutant, made.most()).is_none();
+        mutate(&text, KINDS[turn % KINDS.len()], &mut rng, &mut counts, &right);
     }
-    println!("kind: refused, accepted with equal results, all\n{counts:#?}");
-    for kind in KINDS {
-        assert!(counts.get(&kind).is_some_and(|count| count[0] > 0), "{kind:?}: no mutant was refused: {counts:?}");
-    }
+    let none_here = [Kind::PassedOn, Kind::Initial, Kind::OtherKind, Kind::Result];
+    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| !none_here.contains(kind)).collect();
+    report(&counts, &kinds);
 }

@@ -1,6 +1,7 @@
 //! Pipelines before the verifier: programs of roles, as text, against a run of their steps.
 #![expect(clippy::print_stdout, reason = "how many programs were of which kind")]
 
+mod ahead;
 mod anew;
 mod bounds;
 mod expanded;

@@ -47,13 +47,14 @@
 //! rules of barrier programs show that accesses are ordered, but not that the order is that of the original loop; prologues and epilogues with guards, for operations that phantoms may not execute; loops
 //! that are left early, and `loop`s, which have one stage.
 
+mod around;
 mod check;
+mod early;
 mod steady;
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
-use crate::ir::traffic::traffic;
-use crate::ir::{Block, Effect, ForKind, Kernel, OpId, OpKind, Planned};
+use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Planned};
 pub use check::check;
 use steady::Steady;
 
@@ -92,8 +93,8 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
     Ok(made.canonical())
 }
 
-/// The number of stages in the schedule of a loop, whose body without its terminator is given.
-fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation> {
+/// The last stage in the schedule of a loop, whose body without its terminator is given, and how iterations are treated that do not exist.
+fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<(u16, early::Beyond), Violation> {
     let at = |op: OpId, message: &str| Err(Violation { op, message: message.to_owned() });
     let mut taken = SortedMap::new();
     let mut stages = 1;
@@ -115,27 +116,9 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<u16, Violation>
     if stages > 1 && is_left(kernel, looped) {
         return at(looped, "the schedule has several stages for a loop that is left early");
     }
-    let early = |id: &&OpId| kernel.op(**id).planned.is_some_and(|planned| planned.stage + 1 < stages);
-    match ops.iter().filter(early).find(|id| !may_be_phantom(kernel, **id)) {
-        Some(id) => {
-            at(*id, "the schedule executes this operation, which has an effect, for iterations that do not exist")
-        }
-        None => Ok(stages),
-    }
-}
-
-/// Whether an operation may be executed for an iteration that does not exist: it and those nested in it only read and compute, so many times
-/// as it is known when they begin. A copy to shared memory has the effect of the read of its tensor, and is told by its accesses.
-fn may_be_phantom(kernel: &Kernel, id: OpId) -> bool {
-    let op = kernel.op(id);
-    let writes = traffic(&op.kind).accesses.iter().flatten().any(|access| access.writes);
-    let only_reads = !writes
-        && op.kind != OpKind::Loop
-        && match op.kind.effect() {
-            Effect::Pure | Effect::Read | Effect::Control => true,
-            Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
-        };
-    only_reads && op.regions.iter().flat_map(|region| &kernel.block(*region).ops).all(|id| may_be_phantom(kernel, *id))
+    let lead = |id: &OpId| kernel.op(*id).planned.map_or(0, |planned| stages - 1 - planned.stage);
+    let ops: Vec<(OpId, u16)> = ops.iter().map(|id| (*id, lead(id))).collect();
+    Ok((stages - 1, early::beyond(kernel, &ops)?))
 }
 
 /// Whether a loop may be left, or an iteration of it ended, by other operations than the end of its body; its schedule then has one stage.

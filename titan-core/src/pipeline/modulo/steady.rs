@@ -1,50 +1,82 @@
-//! Makes the prologue and the steady loop of one loop.
+//! Makes the steady loop of one loop; [`super::around`] makes what is before and after it.
 
+use super::around::predicate;
+use super::early::{Beyond, Early, of_ring};
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Ty, Value, ValueData};
+use crate::ir::{
+    BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Pipe, Planned, Pred, TtgOp, Ty, Value, ValueData,
+};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
 #[derive(Clone, Copy)]
-struct Slot {
-    value: Value,
-    lead: u16,
-    /// The argument of the steady loop's body.
+pub(super) struct Slot {
+    pub(super) value: Value,
+    pub(super) lead: u16,
+    /// The argument of the steady loop's body, and the result of the loop.
     arg: Value,
+    pub(super) after: Value,
 }
 
 /// A loop that is being rewritten.
 pub(super) struct Steady {
-    edit: Edit,
-    looped: OpId,
+    pub(super) edit: Edit,
+    pub(super) looped: OpId,
     body: Block,
     /// The block that contains the loop.
     around: Block,
     /// The operations of the body in the order of the schedule, without the terminator.
-    ops: Vec<OpId>,
-    end: OpId,
+    pub(super) ops: Vec<OpId>,
+    pub(super) end: OpId,
     /// The operations of the body as they were before they were renamed.
-    was: SortedMap<OpId, Op>,
+    pub(super) was: SortedMap<OpId, Op>,
     /// The last stage.
-    last: u16,
-    counter: Option<Value>,
+    pub(super) last: u16,
+    pub(super) counter: Option<Value>,
     /// The arguments of the body that iterations pass on, what they are first, and what is passed on.
-    carried: Vec<Value>,
-    initial: Vec<Value>,
-    next: Vec<Value>,
+    pub(super) carried: Vec<Value>,
+    pub(super) initial: Vec<Value>,
+    pub(super) next: Vec<Value>,
     /// The operations of the body that define values.
-    makes: SortedMap<Value, OpId>,
+    pub(super) makes: SortedMap<Value, OpId>,
     /// The values that were computed so far in the steady loop's body, at their leads.
     done: SortedSet<Value>,
     /// Values that were computed again in the steady loop's body, by their leads.
     again: SortedMap<(Value, u16), Value>,
     /// The values of the prologue, by their iterations.
-    first: SortedMap<(Value, u16), Value>,
-    slots: Vec<Slot>,
+    pub(super) first: SortedMap<(Value, u16), Value>,
+    pub(super) slots: Vec<Slot>,
+    /// How iterations are treated that do not exist, and the operations that one branch guards or that stand alone, in order.
+    pub(super) beyond: Beyond,
+    pub(super) runs: Vec<Run>,
+    /// What is executed before the loop, and the bounds below which iterations exist that run so far ahead.
+    outside: Vec<OpId>,
+    bounds: SortedMap<u16, Value>,
+    /// The values of what is executed after the loop, by how many iterations they are beyond the last one.
+    pub(super) beyond_last: SortedMap<(Value, u16), Value>,
 }
 
-type Made<T> = Result<T, Violation>;
+/// Operations that stand behind each other in the order of the schedule.
+#[derive(Clone, Debug)]
+pub(super) enum Run {
+    /// One operation.
+    One(OpId),
+    /// Operations of one stage, which are executed if their iteration exists.
+    Guarded(Vec<OpId>),
+}
+
+impl Run {
+    /// The first of the operations.
+    pub(super) fn first(&self) -> OpId {
+        match self {
+            Run::One(id) => *id,
+            Run::Guarded(ops) => ops.first().copied().unwrap_or(OpId::new(0)),
+        }
+    }
+}
+
+pub(super) type Made<T> = Result<T, Violation>;
 
 impl Steady {
     pub(super) fn new(edit: Edit, looped: OpId) -> Made<Steady> {
@@ -55,7 +87,7 @@ impl Steady {
         let (end, ops) = kernel.block(body).ops.split_last().ok_or_else(broken)?;
         let around = (0..kernel.blocks.len()).map(Block::new).find(|block| kernel.block(*block).ops.contains(&looped));
         let around = around.ok_or_else(broken)?;
-        let last = stages(kernel, looped, ops)? - 1;
+        let (last, beyond) = stages(kernel, looped, ops)?;
         let is_for = op.kind != OpKind::Loop;
         let args = kernel.block(body).args.clone();
         let makes = ops.iter().flat_map(|id| kernel.op(*id).results.iter().map(|v| (*v, *id))).collect();
@@ -78,8 +110,14 @@ impl Steady {
             again: SortedMap::new(),
             first: SortedMap::new(),
             slots: Vec::new(),
+            beyond,
+            runs: Vec::new(),
+            outside: Vec::new(),
+            bounds: SortedMap::new(),
+            beyond_last: SortedMap::new(),
             edit,
         };
+        steady.runs = steady.runs()?;
         steady.state_origins();
         Ok(steady)
     }
@@ -93,55 +131,186 @@ impl Steady {
         }
     }
 
+    /// Groups the operations that one branch guards: the acquisitions and fills of a ring that run ahead, at the place of the last of them, with
+    /// names and numbers that stand between them and that nothing else uses.
+    fn runs(&self) -> Made<Vec<Run>> {
+        let kernel = &self.edit.kernel;
+        let ring = |id: &OpId| match of_ring(kernel, *id) {
+            Some(Early::Fills(pipe)) if self.beyond == Beyond::Guarded && self.lead(*id) > 0 => Some(pipe),
+            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless) | None => None,
+        };
+        let mut groups: SortedMap<Pipe, Vec<OpId>> = SortedMap::new();
+        for (pipe, id) in self.ops.iter().filter_map(|id| Some((ring(id)?, *id))) {
+            groups.entry(pipe).or_default().push(id);
+        }
+        for group in groups.values_mut() {
+            let of_group = |id: &OpId| group.contains(id);
+            let span = self.ops.iter().position(of_group).zip(self.ops.iter().rposition(of_group));
+            let (Some((first, last)), Some(fill)) = (span, group.first().copied()) else { continue };
+            if let Some(id) = group.iter().find(|id| self.lead(**id) != self.lead(fill)) {
+                return self.violation(*id, "the schedule acquires a slot and fills it in different stages");
+            }
+            // From the last one on, so that what is used by what was added is known.
+            let mut all = Vec::new();
+            for id in self.ops[first..=last].iter().rev() {
+                let own = |user: &OpId| group.contains(user) || all.contains(user);
+                let users = self.users(*id);
+                let between = is_renewable(kernel, *id, false)
+                    && self.lead(*id) == self.lead(fill)
+                    && users.is_some_and(|users| users.iter().all(own));
+                if group.contains(id) || between {
+                    all.push(*id);
+                }
+            }
+            all.reverse();
+            *group = all;
+        }
+        let mut runs = Vec::new();
+        for id in &self.ops {
+            match groups.values().find(|group| group.contains(id)) {
+                Some(group) if group.last() == Some(id) => runs.push(Run::Guarded(group.clone())),
+                Some(_) => {}
+                None => runs.push(Run::One(*id)),
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The operations of the body that use what an operation computes; `None` if it is passed on or used inside of another one.
+    fn users(&self, id: OpId) -> Option<Vec<OpId>> {
+        let kernel = &self.edit.kernel;
+        let results = &kernel.op(id).results;
+        let uses = |args: &[Value]| args.iter().any(|v| results.contains(v));
+        let mut inside = uses(&self.next);
+        for region in self.ops.iter().flat_map(|id| &kernel.op(*id).regions) {
+            kernel.walk_block(*region, &mut |_, op| inside |= uses(&op.args));
+        }
+        (!inside).then(|| self.ops.iter().copied().filter(|user| uses(&kernel.op(*user).args)).collect())
+    }
+
     pub(super) fn expand(mut self) -> Made<Edit> {
         self.prologue()?;
-        let before = std::mem::take(&mut self.edit.pending);
-        for id in self.ops.clone() {
-            let names = self.names(id, |steady, value| steady.at(value, steady.lead(id)))?;
-            rename(&mut self.edit.kernel, id, &names);
-            self.edit.pending.push(id);
-            self.done.extend(self.edit.kernel.op(id).results.iter().copied());
+        self.outside = std::mem::take(&mut self.edit.pending);
+        for run in self.runs.clone() {
+            match run {
+                Run::One(id) => self.emit(id)?,
+                Run::Guarded(ops) => self.emit_guarded(&ops)?,
+            }
         }
         if self.edit.kernel.op(self.looped).kind != OpKind::Loop {
+            self.carry_beyond()?;
             self.pass_on()?;
         }
         let mut ops = std::mem::take(&mut self.edit.pending);
         ops.push(self.end);
         self.edit.kernel.blocks[self.body.index()].ops = ops;
-        self.plan_prologue(&before);
+        self.drain()?;
+        let after = std::mem::take(&mut self.edit.pending);
+        let before = std::mem::take(&mut self.outside);
+        self.plan_outside(&before, &after);
         self.edit.pending = before;
         self.edit.put_before(self.around, self.looped);
+        self.edit.pending = after;
+        self.edit.put_after(self.around, self.looped);
         Ok(self.edit)
     }
 
-    /// Gives the operations of the prologue places in the schedule of the loop around, if there is one: just before the loop.
-    fn plan_prologue(&mut self, prologue: &[OpId]) {
+    /// Adds an operation to the steady loop's body, at its lead.
+    fn emit(&mut self, id: OpId) -> Made<()> {
+        let names = self.names(id, |steady, value| steady.at(value, steady.lead(id)))?;
+        rename(&mut self.edit.kernel, id, &names);
+        let lead = self.lead(id);
+        if lead > 0 && self.is_predicated(id) {
+            let exists = self.exists_ahead(lead)?;
+            predicate(&mut self.edit, id, exists);
+        }
+        self.edit.pending.push(id);
+        self.done.extend(self.edit.kernel.op(id).results.iter().copied());
+        Ok(())
+    }
+
+    /// Adds operations that are executed if their iteration exists. What they compute is known in their branch only.
+    fn emit_guarded(&mut self, ops: &[OpId]) -> Made<()> {
+        let lead = ops.first().map_or(0, |id| self.lead(*id));
+        let exists = self.exists_ahead(lead)?;
+        let outer = std::mem::take(&mut self.edit.pending);
+        let known = self.again.clone();
+        for id in ops {
+            self.emit(*id)?;
+        }
+        self.again = known;
+        for id in ops {
+            for result in self.edit.kernel.op(*id).results.clone() {
+                self.done.remove(&result);
+            }
+        }
+        let inner = std::mem::replace(&mut self.edit.pending, outer);
+        self.edit.guard(exists, inner);
+        Ok(())
+    }
+
+    /// Whether an operation fills a stage of a ring whose stages beyond the last one are filled with zeros.
+    pub(super) fn is_predicated(&self, id: OpId) -> bool {
+        let kernel = &self.edit.kernel;
+        let fills = matches!(kernel.op(id).kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }));
+        fills
+            && matches!((&self.beyond, of_ring(kernel, id)), (Beyond::Drained(rings), Some(Early::Fills(pipe))) if rings.contains_key(&pipe))
+    }
+
+    /// Whether the iteration exists that is so far ahead of the steady loop's.
+    fn exists_ahead(&mut self, lead: u16) -> Made<Value> {
+        let counter = self.counter.map_or_else(|| self.violation(self.looped, "a loop without a counter"), Ok)?;
+        let bound = match self.bounds.get(&lead).copied() {
+            Some(known) => known,
+            None => {
+                let body = std::mem::replace(&mut self.edit.pending, std::mem::take(&mut self.outside));
+                let hi = self.edit.kernel.op(self.looped).args.get(1).copied();
+                // The counter plus the steps could exceed the greatest number; the bound is greater than the counter, and minus the steps
+                // no number that is too small, since the loop begins at 0 or above.
+                let bound = match hi {
+                    Some(hi) => self.steps_from(hi, -i32::from(lead))?,
+                    None => self.violation(self.looped, "a loop without bounds")?,
+                };
+                self.outside = std::mem::replace(&mut self.edit.pending, body);
+                self.bounds.insert(lead, bound);
+                bound
+            }
+        };
+        let exists = self.edit.one(OpKind::Cmp(Pred::Lt), &[counter, bound]);
+        exists.map_or_else(|| self.violation(self.looped, "a counter that cannot be compared"), Ok)
+    }
+
+    /// Gives the operations around the loop places in the schedule of the loop around, if there is one: next to the loop.
+    fn plan_outside(&mut self, before: &[OpId], after: &[OpId]) {
         let kernel = &mut self.edit.kernel;
         let Some(Planned { stage, order }) = kernel.op(self.looped).planned else { return };
-        let more = u16::try_from(prologue.len()).unwrap_or(u16::MAX);
+        let number = |ops: &[OpId]| u16::try_from(ops.len()).unwrap_or(u16::MAX);
+        let (before_it, after_it) = (number(before), number(after));
         for id in kernel.block(self.around).ops.clone() {
             if let Some(planned) = &mut kernel.ops[id.index()].planned
                 && planned.order >= order
             {
-                planned.order = planned.order.saturating_add(more);
+                let behind = if planned.order > order { after_it } else { 0 };
+                planned.order = planned.order.saturating_add(before_it).saturating_add(behind);
             }
         }
-        for (place, id) in (order..).zip(prologue) {
+        let places = (order..).zip(before).chain((order.saturating_add(before_it).saturating_add(1)..).zip(after));
+        for (place, id) in places {
             kernel.ops[id.index()].planned = Some(Planned { stage, order: place });
         }
     }
 
-    fn violation<T>(&self, op: OpId, message: &str) -> Made<T> {
+    pub(super) fn violation<T>(&self, op: OpId, message: &str) -> Made<T> {
         Err(Violation { op, message: message.to_owned() })
     }
 
     /// By how many iterations an operation runs ahead of the steady loop.
-    fn lead(&self, id: OpId) -> u16 {
+    pub(super) fn lead(&self, id: OpId) -> u16 {
         self.last - self.edit.kernel.op(id).planned.map_or(self.last, |planned| planned.stage)
     }
 
     /// What the operands of an operation, and of those nested in it, are called where it is executed.
-    fn names(
+    pub(super) fn names(
         &mut self,
         id: OpId,
         mut find: impl FnMut(&mut Self, Value) -> Made<Value>,
@@ -216,7 +385,7 @@ impl Steady {
     }
 
     /// The copy of a value, with its layout.
-    fn copied(&mut self, of: Value, names: &SortedMap<Value, Value>) -> Value {
+    pub(super) fn copied(&mut self, of: Value, names: &SortedMap<Value, Value>) -> Value {
         let copy = names.get(&of).copied().unwrap_or(of);
         self.edit.kernel.values[copy.index()].place = self.edit.kernel.value(of).place;
         copy
@@ -230,34 +399,33 @@ impl Steady {
         if let Some(known) = self.again.get(&(counter, lead)) {
             return Ok(*known);
         }
-        let ahead = self.steps_from(counter, lead)?;
+        let ahead = self.steps_from(counter, i32::from(lead))?;
         self.again.insert((counter, lead), ahead);
         Ok(ahead)
     }
 
     /// A number plus so many steps of the loop.
-    fn steps_from(&mut self, from: Value, steps: u16) -> Made<Value> {
+    pub(super) fn steps_from(&mut self, from: Value, steps: i32) -> Made<Value> {
         let step = self.edit.kernel.op(self.looped).args.get(2).copied();
         let sum = |edit: &mut Edit| {
             let step = step?;
+            let add = if steps < 0 { BinOp::Sub } else { BinOp::Add };
+            let steps = i64::from(steps.unsigned_abs());
             let by = match edit.kernel.int_constant(step) {
-                Some(step) => {
-                    let by = step.checked_mul(i64::from(steps))?;
-                    edit.i32(i32::try_from(by).ok()?.into())?
-                }
+                Some(step) => edit.i32(i32::try_from(step.checked_mul(steps)?).ok()?.into())?,
                 None => {
-                    let steps = edit.i32(i64::from(steps))?;
+                    let steps = edit.i32(steps)?;
                     edit.one(OpKind::Binary(BinOp::Mul), &[step, steps])?
                 }
             };
-            edit.one(OpKind::Binary(BinOp::Add), &[from, by])
+            edit.one(OpKind::Binary(add), &[from, by])
         };
         sum(&mut self.edit)
             .map_or_else(|| self.violation(self.looped, "the steps of the loop are too long for so many stages"), Ok)
     }
 
     /// The argument of the steady loop that carries an instance of a value.
-    fn slot(&mut self, value: Value, lead: u16) -> Made<Value> {
+    pub(super) fn slot(&mut self, value: Value, lead: u16) -> Made<Value> {
         if let Some(slot) = self.slots.iter().find(|slot| (slot.value, slot.lead) == (value, lead)) {
             return Ok(slot.arg);
         }
@@ -272,10 +440,9 @@ impl Steady {
         let (place, name) = (self.edit.kernel.value(value).place, self.edit.kernel.value(value).name.clone());
         self.edit.kernel.values[arg.index()].place = place;
         self.edit.kernel.values[arg.index()].name = name;
-        if let Some(after) = self.edit.kernel.op(self.looped).results.get(results).copied() {
-            self.edit.kernel.values[after.index()].place = place;
-        }
-        self.slots.push(Slot { value, lead, arg });
+        let after = self.edit.kernel.op(self.looped).results.get(results).copied().unwrap_or(arg);
+        self.edit.kernel.values[after.index()].place = place;
+        self.slots.push(Slot { value, lead, arg, after });
         Ok(arg)
     }
 
@@ -295,59 +462,6 @@ impl Steady {
         self.edit.kernel.ops[self.end.index()].args = args;
         Ok(())
     }
-
-    /// Executes the operations of all stages but the last for the iterations before those of the steady loop.
-    fn prologue(&mut self) -> Made<()> {
-        for turn in 0..self.last {
-            for id in self.ops.clone() {
-                let stage = self.last - self.lead(id);
-                let Some(iteration) = turn.checked_sub(stage) else { continue };
-                self.execute(id, iteration)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Copies an operation for an iteration of the prologue.
-    fn execute(&mut self, id: OpId, iteration: u16) -> Made<()> {
-        let mut names = self.names(id, |steady, value| steady.before(value, iteration))?;
-        self.edit.copies(&[id], &mut names);
-        if let (Some(copy), Some(Origin { op, .. })) = (self.edit.pending.last(), self.edit.kernel.op(id).origin)
-            && op == id
-        {
-            self.edit.kernel.ops[copy.index()].origin = Some(Origin { op, ahead: iteration });
-        }
-        for result in self.edit.kernel.op(id).results.clone() {
-            let copy = self.copied(result, &names);
-            self.first.insert((result, iteration), copy);
-        }
-        Ok(())
-    }
-
-    /// The name of a value in the prologue.
-    fn before(&mut self, value: Value, iteration: u16) -> Made<Value> {
-        if Some(value) == self.counter {
-            let lo = self.edit.kernel.op(self.looped).args.first().copied().unwrap_or(value);
-            return if iteration == 0 { Ok(lo) } else { self.steps_from(lo, iteration) };
-        }
-        if let Some(place) = self.carried.iter().position(|carried| *carried == value) {
-            let (initial, next) = (self.initial.get(place).copied(), self.next.get(place).copied());
-            return match (iteration.checked_sub(1), initial, next) {
-                (Some(earlier), _, Some(next)) => self.before(next, earlier),
-                (_, Some(initial), _) => Ok(initial),
-                (_, None, _) => self.violation(self.looped, "a loop that carries nothing"),
-            };
-        }
-        let Some(makes) = self.makes.get(&value).copied() else { return Ok(value) };
-        if let Some(known) = self.first.get(&(value, iteration)) {
-            return Ok(*known);
-        }
-        if !is_renewable(&self.edit.kernel, makes, false) {
-            return self.violation(makes, "the schedule executes this operation before one whose result it uses");
-        }
-        self.execute(makes, iteration)?;
-        Ok(self.first.get(&(value, iteration)).copied().unwrap_or(value))
-    }
 }
 
 /// Whether a loop can carry values of a type. Names of memory are not carried, since later passes look for what they name.
@@ -360,7 +474,7 @@ const fn is_carried(ty: Ty) -> bool {
 
 /// Whether an operation may be executed more than once for an iteration: it computes names, or, if `any` is not set, numbers, and nothing
 /// else.
-fn is_renewable(kernel: &Kernel, id: OpId, only_names: bool) -> bool {
+pub(super) fn is_renewable(kernel: &Kernel, id: OpId, only_names: bool) -> bool {
     let op = kernel.op(id);
     let cheap = |v: &Value| match kernel.ty(*v) {
         Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => true,

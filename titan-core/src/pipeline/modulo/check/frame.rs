@@ -1,8 +1,8 @@
 //! A loop whose expansion is checked: what the values of its body are in each iteration, as the kernel before says.
 
 use super::labels::{At, Label, Labels, is_computed};
-use super::touches::Object;
-use crate::collections::SortedMap;
+use super::touches::{Object, numbered};
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Kernel, OpId, OpKind, Ty, Value};
 
 /// The place of an execution in the order of the kernel before: the iteration, and the place in the body.
@@ -20,6 +20,7 @@ pub(super) struct Frame {
     initial: Vec<Label>,
     next: Vec<Value>,
     lo: Label,
+    hi: Label,
     step: Label,
     /// The iteration whose operation is being compared.
     pub(super) at: At,
@@ -28,10 +29,15 @@ pub(super) struct Frame {
     found: SortedMap<bool, i32>,
     /// For each operation, how often it has been executed.
     pub(super) counts: SortedMap<OpId, i32>,
+    /// The stages and slots of rings that operations touch in the first iteration ([`numbered`]).
+    pub(super) numbers: SortedMap<OpId, (Object, bool, i32)>,
     /// When the execution that is being compared has its turn in the kernel before; `None` while iterations are relative.
     pub(super) now: Option<Moment>,
     /// Whether this execution belongs to an iteration that the loop may not have.
     pub(super) phantom: bool,
+    /// Operations that are executed only if their iteration exists, and those that are executed though it may not.
+    pub(super) guarded: SortedSet<OpId>,
+    pub(super) unguarded: SortedSet<OpId>,
     /// For each object, the latest turns so far of an execution that touches it, and of one that changes it.
     latest: SortedMap<Object, (Moment, Option<Moment>)>,
 }
@@ -54,13 +60,17 @@ impl Frame {
             initial: initial.to_vec(),
             next: kernel.op(*end).args.clone(),
             lo: bounds.first().copied().unwrap_or(zero),
+            hi: bounds.get(1).copied().unwrap_or(zero),
             step: bounds.get(2).copied().unwrap_or(zero),
             at: At { relative: false, n: 0 },
             labels: SortedMap::new(),
             found: SortedMap::new(),
+            numbers: numbered(kernel, ops),
             counts: ops.iter().map(|id| (*id, 0)).collect(),
             now: None,
             phantom: false,
+            guarded: SortedSet::new(),
+            unguarded: SortedSet::new(),
             latest: SortedMap::new(),
         })
     }
@@ -124,6 +134,30 @@ impl Frame {
             let results = results(kernel, id, args, labels, |labels, roots| labels.instance(id, roots));
             self.labels.extend(op.results.iter().map(|v| (at, *v)).zip(results));
         }
+    }
+
+    /// Whether a condition that is evaluated in one iteration, or, if its number is negative, before the loop, says that another one exists.
+    ///
+    /// In an iteration, the condition is `counter < hi - m`, where m is the distance to the other one. The iteration exists, so `hi` is greater
+    /// than the counter, which is at least `lo`, and `hi - m` does not wrap if `lo - m` does not. Before the loop, it is `n < hi`, where n
+    /// is the counter of the other one, and must not have wrapped.
+    pub(super) fn says_exists(&self, condition: Label, here: At, at: At, labels: &mut Labels) -> bool {
+        let (Some([x, y]), Some(lo), Some(step)) =
+            (labels.less(condition), labels.known(self.lo), labels.known(self.step))
+        else {
+            return false;
+        };
+        let fits = |n: i64| i32::try_from(n).is_ok();
+        let (lo, step) = (i64::from(lo), i64::from(step));
+        if here.n < 0 {
+            let counter = lo + i64::from(at.n) * step;
+            return step > 0 && y == self.hi && fits(counter) && labels.known(x).map(i64::from) == Some(counter);
+        }
+        let distance = i64::from(at.n - here.n) * step;
+        let counter = labels.counter(self.looped, self.lo, self.step, here);
+        let below = labels.add(y, self.hi, -1);
+        let is_below = labels.known(below).map(i64::from) == Some(-distance);
+        step > 0 && distance >= 0 && x == counter && is_below && fits(lo - distance)
     }
 
     /// Notes that the execution that is being compared touches an object. Returns whether it has its turn before one that it must follow.

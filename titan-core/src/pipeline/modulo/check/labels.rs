@@ -17,7 +17,7 @@
 //! needs none of them.
 
 use crate::collections::SortedMap;
-use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Ty};
+use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Pred, Ty};
 
 /// A label, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,6 +136,29 @@ impl Labels {
 
     pub(super) fn constant(&mut self, value: i32) -> Label {
         self.sum(value, Vec::new())
+    }
+
+    /// The number that a label always is.
+    pub(super) fn known(&self, label: Label) -> Option<i32> {
+        match self.data.get(label.0 as usize)? {
+            Data::Sum(constant, terms) => terms.is_empty().then_some(*constant),
+            Data::Product(..) | Data::Unknown | Data::Iteration(_) | Data::Term(..) | Data::Instance(_) => None,
+        }
+    }
+
+    /// The operands of the comparison whose result a label is: `a < b`.
+    pub(super) fn less(&self, label: Label) -> Option<[Label; 2]> {
+        match self.data.get(label.0 as usize)? {
+            Data::Term(kind, args, 0) if self.kinds.get(*kind as usize) == Some(&OpKind::Cmp(Pred::Lt)) => {
+                args.as_slice().try_into().ok()
+            }
+            Data::Sum(..)
+            | Data::Product(..)
+            | Data::Unknown
+            | Data::Iteration(_)
+            | Data::Term(..)
+            | Data::Instance(_) => None,
+        }
     }
 
     /// `a + b · factor`

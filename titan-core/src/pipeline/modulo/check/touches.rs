@@ -7,6 +7,8 @@
 //! | a token, an MMA in flight | what consumes it | what borrows it, reads of the stage by names made from it |
 //! | a tile in shared memory | stores, copies to it, waits for its copies | loads, MMAs, stores from it |
 //! | one side of a ring: acquisitions, fills, pending waits, waits, releases | each of them, since they name the next time | |
+//! | the stage of a time of a ring | the fill with this number | the wait with this number |
+//! | the slot of a time of a ring | the acquisition that is D, the number of slots, after the release with this number | this release |
 //! | a tensor | stores, atomic updates | loads, copies |
 //! | all tensors | atomic updates | all accesses to tensors |
 //! | all shared memory | fences between proxies, waits for all bulk stores | all accesses to shared memory |
@@ -14,10 +16,11 @@
 //! | what can be observed | prints, traps | stores and atomic updates |
 //! | everything | operations of barrier programs, and others that loops with schedules do not contain | all others with an effect |
 //!
-//! That no slot of a ring is overwritten too early, and that no wait is for ever, is not shown here but of the barrier program.
+//! Fills and waits have numbers only where a body has as many of one as of the other, none of them in a branch or a loop; the same applies to
+//! acquisitions and releases. That no slot is overwritten too early, and that no wait is for ever, is shown of the barrier program.
 
 use super::labels::{Label, Labels};
-use crate::collections::SortedSet;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
 use crate::ir::{Effect, Family, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use, Value};
 
@@ -39,6 +42,10 @@ pub(super) enum Object {
     /// The shared memory that an operation of the body allocates, which is the same in all iterations.
     Allocated(OpId),
     Ring(Pipe, Side),
+    /// What the fill with this number, counted from the loop's first one on, has filled.
+    Filled(Pipe, i32),
+    /// The slot that the release with this number sets free.
+    Freed(Pipe, i32),
     Tensors,
     Shared,
     Registers,
@@ -53,6 +60,8 @@ impl Object {
             Object::Named(_) => "what this stage, tile or tensor holds",
             Object::Allocated(_) => "a buffer in shared memory",
             Object::Ring(..) => "the order of the stages of a ring",
+            Object::Filled(..) => "the stage that one fills and the other waits for",
+            Object::Freed(..) => "the slot that one sets free and the other acquires: the ring has too few slots",
             Object::Tensors => "tensors",
             Object::Shared => "shared memory",
             Object::Registers => "the registers of MMAs in flight",
@@ -67,6 +76,80 @@ pub(super) struct Touches {
     pub(super) objects: Vec<(Object, bool)>,
     /// Whether it may access a tensor.
     pub(super) of_tensors: bool,
+}
+
+/// The numbers of operations on rings in a loop's body: for each, the object that it touches in the first iteration, whether it changes it,
+/// and by how much the number is greater in the next one.
+pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object, bool, i32)> {
+    let side = |id: &OpId| {
+        let op = kernel.op(*id);
+        let OpKind::Ttg(ttg) = &op.kind else { return None };
+        let is = [
+            matches!(ttg, TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)),
+            *ttg == TtgOp::WaitReady,
+            matches!(ttg, TtgOp::Acquire(_)),
+            *ttg == TtgOp::Release,
+        ];
+        Some((ring_of(kernel, op)?, is.iter().position(|is| *is)?))
+    };
+    let mut found: SortedMap<(Pipe, usize), Vec<OpId>> = SortedMap::new();
+    ops.iter().filter_map(|id| Some((side(id)?, *id))).for_each(|(key, id)| found.entry(key).or_default().push(id));
+    let mut numbers = SortedMap::new();
+    for (pipe, decl) in kernel.pipes.iter().enumerate().map(|(at, decl)| (Pipe::new(at), decl)) {
+        let of = |side: usize| found.get(&(pipe, side)).map_or(&[][..], Vec::as_slice);
+        let slots = i32::try_from(decl.slots).unwrap_or(i32::MAX / 2);
+        for (first, second) in [(0, 1), (2, 3)] {
+            let per_iteration = i32::try_from(of(first).len()).unwrap_or(0);
+            if of(first).len() != of(second).len() {
+                continue;
+            }
+            for (side, place, id) in
+                [first, second].into_iter().flat_map(|side| (0..).zip(of(side)).map(move |(n, id)| (side, n, id)))
+            {
+                let number = match side {
+                    0 => (Object::Filled(pipe, place), true, per_iteration),
+                    1 => (Object::Filled(pipe, place), false, per_iteration),
+                    2 => (Object::Freed(pipe, place - slots), true, per_iteration),
+                    _ => (Object::Freed(pipe, place), false, per_iteration),
+                };
+                numbers.insert(*id, number);
+            }
+        }
+    }
+    numbers
+}
+
+impl Object {
+    /// The same object of a later iteration.
+    pub(super) const fn later(self, by: i32) -> Object {
+        match self {
+            Object::Filled(pipe, n) => Object::Filled(pipe, n + by),
+            Object::Freed(pipe, n) => Object::Freed(pipe, n + by),
+            Object::Named(_)
+            | Object::Allocated(_)
+            | Object::Ring(..)
+            | Object::Tensors
+            | Object::Shared
+            | Object::Registers
+            | Object::Observed
+            | Object::Everything => self,
+        }
+    }
+}
+
+/// The ring that an operation is on.
+pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
+    op.args.iter().chain(&op.results).find_map(|v| match kernel.ty(*v) {
+        Ty::Token(_, pipe) => Some(pipe),
+        Ty::Scalar(_)
+        | Ty::Tile(..)
+        | Ty::Tensor(..)
+        | Ty::Source(..)
+        | Ty::Smem(..)
+        | Ty::Compute(..)
+        | Ty::Acc(..)
+        | Ty::Barrier(_) => None,
+    })
 }
 
 /// The operands of warpgroup MMAs that are tiles in registers.
@@ -105,23 +188,8 @@ impl Found<'_> {
         self.objects.push((object, false));
     }
 
-    /// The ring of the first token among the operands.
-    fn pipe(&self) -> Option<Pipe> {
-        self.op.args.iter().find_map(|v| match self.kernel.ty(*v) {
-            Ty::Token(_, pipe) => Some(pipe),
-            Ty::Scalar(_)
-            | Ty::Tile(..)
-            | Ty::Tensor(..)
-            | Ty::Source(..)
-            | Ty::Smem(..)
-            | Ty::Compute(..)
-            | Ty::Acc(..)
-            | Ty::Barrier(_) => None,
-        })
-    }
-
     fn side(&mut self, side: Side) {
-        match self.pipe() {
+        match ring_of(self.kernel, self.op) {
             Some(pipe) => self.changes(Object::Ring(pipe, side)),
             None => self.changes(Object::Everything),
         }
