@@ -57,7 +57,7 @@ fn texts(size: usize) -> Vec<(&'static str, String)> {
 /// Valid artifacts, and the same without the zeros that make packed code as long as it must be.
 #[test]
 fn code_that_is_packed_well() {
-    for size in [1 << 10, 1 << 16, cases(1 << 22, 3 << 17)] {
+    for size in [1 << 10, 1 << 16, cases(1 << 20, 3 << 17)] {
         for (what, text) in texts(size) {
             let texts = [&text[..], &text];
             let valid = artifact(&texts.map(str::as_bytes));
