@@ -359,7 +359,7 @@ fn prepared(
     filled.schedule.cluster = chosen.as_ref().ok().copied();
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
-    filled.schedule.bodies = order::choose(&laid_out);
+    filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
     Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays })
 }
 
@@ -395,6 +395,10 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let filled = rule::follow(kernel, &target, schedule)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
+    let mut filled = filled;
+    if filled.schedule.bodies.is_empty() {
+        filled.schedule.bodies = order::staged(&laid_out, &filled.schedule.prefetched());
+    }
     carried_out(kernel, filled, laid_out)
 }
 
@@ -407,7 +411,7 @@ fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Res
 /// Compiles the laid-out kernel to lane IR, as the schedule says.
 fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Made, Stop> {
     let Filled { schedule, rings, plan } = filled;
-    let barriers = road::barriers(&rings, &plan, laid_out.clone(), &schedule.bodies)?;
+    let barriers = road::barriers(&rings, &plan, laid_out.clone(), (&schedule.bodies, schedule.unmasked))?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);
     let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes, pays: None };

@@ -19,33 +19,135 @@
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
-use super::schedule::Body;
+use super::schedule::{Body, Prefetched};
 use crate::collections::SortedSet;
 use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
+use crate::verify::Verified;
 
 /// Chooses the schedules of the bodies of all loops for which another order is better.
+///
+/// The copies of rings that are prefetched are in the first stage; of these, the waits for stages that are waited for early are in the stage
+/// before the last one.
 #[must_use]
-pub(super) fn choose(kernel: &Kernel) -> Vec<Body> {
+pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     let mut found = Vec::new();
     for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
-        let early = first_fragments(kernel, looped, body);
+        let ring = Ring::of(kernel, ops, prefetched);
+        let waits = ring.as_ref().filter(|ring| ring.carried).map_or(&[][..], |ring| &ring.waits);
+        let early: Vec<OpId> = {
+            let first = first_fragments(kernel, looped, body, waits);
+            ops.iter().copied().filter(|id| waits.contains(id) || first.contains(id)).collect()
+        };
         // The loads for the next iteration begin at the end of the body, behind the wait for its stage.
-        let (ahead, here): (Vec<OpId>, Vec<OpId>) = ops.iter().partition(|id| early.contains(id));
-        let rotated = !ahead.is_empty();
+        let (ahead, here): (Vec<OpId>, Vec<OpId>) = in_turn(ops, ring.as_ref()).into_iter().partition(|id| early.contains(id));
+        let rotated = ahead.iter().any(|id| !waits.contains(id));
         let mut ordered = loads_first(kernel, &[here, ahead].concat(), rotated);
         copies_later(kernel, &mut ordered, rotated);
-        if rotated || ordered != *ops {
-            let place = |id: &OpId| {
-                let order = ordered.iter().position(|other| other == id).unwrap_or(0);
-                let stage = u16::from(rotated && !early.contains(id));
-                Planned { stage, order: u16::try_from(order).unwrap_or(u16::MAX) }
+        if !early.is_empty() || ring.is_some() || ordered != *ops {
+            let last = ring.as_ref().map_or(u16::from(rotated), |ring| ring.distance);
+            let stage = |id: &OpId| match &ring {
+                Some(ring) if ring.fills.contains(id) => 0,
+                Some(_) | None => last - u16::from(early.contains(id)),
             };
-            found.push(Body { number, places: ops.iter().map(place).collect() });
+            found.push(Body { number, places: places(ops, &ordered, stage) });
         }
     }
     found
+}
+
+/// The schedules of bodies that only prefetch: copies in the first stage and all else in the last one, in program order but for the wait
+/// for a stage, which comes before the copies for a later one.
+#[must_use]
+pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
+    let mut found = Vec::new();
+    for (number, (_, body)) in bodies(kernel).into_iter().enumerate() {
+        let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
+        let Some(ring) = Ring::of(kernel, ops, prefetched) else { continue };
+        let stage = |id: &OpId| if ring.fills.contains(id) { 0 } else { ring.distance };
+        found.push(Body { number, places: places(ops, &in_turn(ops, Some(&ring)), stage) });
+    }
+    found
+}
+
+/// As [`Verified::rings_begin_anew`], of rings whose stages are filled ahead in loops with these schedules: they are empty at the start of
+/// the loop, but not of its iterations.
+pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]) -> Vec<usize> {
+    let mut anew = rings.rings_begin_anew().to_vec();
+    let bodies = bodies(laid_out);
+    let several = |body: &&Body| body.places.iter().any(|planned| planned.stage > 0);
+    for (looped, block) in all.iter().filter(several).filter_map(|body| bodies.get(body.number)) {
+        let around = bodies.iter().filter(|(other, inside)| {
+            let mut found = false;
+            laid_out.walk_block(*inside, &mut |id, _| found |= id == *looped);
+            other != looped && found
+        });
+        let around = around.count();
+        for id in &laid_out.block(*block).ops {
+            if let OpKind::Ttg(TtgOp::Acquire(pipe)) = laid_out.op(*id).kind
+                && let Some(depth) = anew.get_mut(pipe.index())
+            {
+                *depth = around.min(*depth);
+            }
+        }
+    }
+    anew
+}
+
+fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<Planned> {
+    let place = |id: &OpId| {
+        let order = ordered.iter().position(|other| other == id).unwrap_or(0);
+        Planned { stage: stage(id), order: u16::try_from(order).unwrap_or(u16::MAX) }
+    };
+    ops.iter().map(place).collect()
+}
+
+/// The operations of a body that fill and await the stages of a prefetched ring.
+struct Ring {
+    distance: u16,
+    carried: bool,
+    /// The acquisition of the slot, the names of what is copied, and the copy.
+    fills: Vec<OpId>,
+    /// The operations from the pending wait to the permission to read.
+    waits: Vec<OpId>,
+}
+
+impl Ring {
+    /// The ring that a body fills and reads.
+    fn of(kernel: &Kernel, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
+        let result = |id: &OpId| kernel.op(*id).results.first().copied();
+        let used_by = |value: Option<Value>, wanted: fn(&TtgOp) -> bool| {
+            let uses = |id: &&OpId| value.is_some_and(|v| kernel.op(**id).args.first() == Some(&v));
+            ops.iter().find(|id| uses(id) && matches!(&kernel.op(**id).kind, OpKind::Ttg(op) if wanted(op))).copied()
+        };
+        prefetched.iter().find_map(|Prefetched { pipe, distance, carried }| {
+            let by = |wanted: TtgOp| ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(wanted.clone())).copied();
+            let acquire = by(TtgOp::Acquire(*pipe))?;
+            let copy = used_by(result(&acquire), |op| matches!(op, TtgOp::AsyncProduce { .. }))?;
+            let named = |id: &&OpId| {
+                matches!(kernel.op(**id).kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }))
+                    && kernel.op(copy).args.iter().any(|v| Some(*v) == result(id))
+            };
+            let ready = by(TtgOp::Ready(*pipe))?;
+            let wait = used_by(result(&ready), |op| *op == TtgOp::WaitReady)?;
+            let perm = used_by(result(&wait), |op| *op == TtgOp::ReadPerm)?;
+            let fills = [vec![acquire], ops.iter().filter(named).copied().collect(), vec![copy]].concat();
+            let distance = u16::try_from(*distance).ok()?;
+            Some(Ring { distance, carried: *carried, fills, waits: vec![ready, wait, perm] })
+        })
+    }
+}
+
+/// The operations of a body, with the wait for a stage before the copies for a later one: one barrier then shows that the bytes are there, and
+/// that the slot was read.
+fn in_turn(ops: &[OpId], ring: Option<&Ring>) -> Vec<OpId> {
+    let Some(ring) = ring else { return ops.to_vec() };
+    let of_ring = |id: &OpId| ring.fills.contains(id) || ring.waits.contains(id);
+    let begin = ops.iter().position(of_ring).unwrap_or(0);
+    let (before, behind) = ops.split_at(begin);
+    let rest = behind.iter().copied().filter(|id| !of_ring(id));
+    before.iter().copied().chain(ring.waits.iter().copied()).chain(ring.fills.iter().copied()).chain(rest).collect()
 }
 
 /// The kernel with schedules for the bodies of its loops. `None` if one is not for a loop of this kernel.
@@ -73,7 +175,7 @@ fn is_light(op: &Op) -> bool {
 
 /// The operations of a body that the loads depend on, in order and including the loads; `None` if one of them cannot be executed one
 /// iteration earlier.
-fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<OpId>> {
+fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>, waits: &[OpId]) -> Option<Vec<OpId>> {
     let BlockData { args, ops } = kernel.block(body);
     let counter = args.first()?;
     let (mut wanted, mut found) = (loads.clone(), Vec::new());
@@ -88,7 +190,7 @@ fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<O
             return None;
         }
         wanted.extend(op.args.iter().filter_map(|arg| match kernel.value(*arg).def {
-            Def::Result(from, _) if ops.contains(&from) => Some(from),
+            Def::Result(from, _) if ops.contains(&from) && !waits.contains(&from) => Some(from),
             Def::Result(..) | Def::Param(_) | Def::BlockArg(..) => None,
         }));
         found.push(*id);
@@ -99,18 +201,19 @@ fn needed(kernel: &Kernel, body: Block, loads: &SortedSet<OpId>) -> Option<Vec<O
 
 /// The loads for the first MMA of a body from a stage that the loop carries. None if there is no second MMA, since the wait for the next
 /// stage and these loads come before the last MMA.
-fn first_fragments(kernel: &Kernel, looped: OpId, body: Block) -> SortedSet<OpId> {
+fn first_fragments(kernel: &Kernel, looped: OpId, body: Block, waits: &[OpId]) -> SortedSet<OpId> {
     let ops = &kernel.block(body).ops;
     if modulo::is_left(kernel, looped) {
         return SortedSet::new();
     }
     let carried = |v: &&Value| matches!(kernel.ty(**v), Ty::Token(Token::Rperm, _));
-    let stages: SortedSet<Value> = kernel.block(body).args.iter().filter(carried).copied().collect();
+    let awaited = waits.iter().flat_map(|id| &kernel.op(*id).results);
+    let stages: SortedSet<Value> = kernel.block(body).args.iter().chain(awaited).filter(carried).copied().collect();
     let mut products = ops.iter().filter(|id| is_product(kernel.op(**id)));
     let (Some(first), Some(_)) = (products.next(), products.next()) else { return SortedSet::new() };
     let loads = |v: &Value| {
         let from = ops.iter().copied().find(|id| kernel.op(*id).results.contains(v))?;
-        let all = needed(kernel, body, &SortedSet::from([from]))?;
+        let all = needed(kernel, body, &SortedSet::from([from]), waits)?;
         let of_stage = all.iter().any(|id| kernel.op(*id).args.iter().any(|v| stages.contains(v)));
         (kernel.op(from).kind == OpKind::Local(LocalOp::Load) && of_stage).then_some(from)
     };
@@ -199,7 +302,13 @@ fn copies_later(kernel: &Kernel, ops: &mut Vec<OpId>, rotated: bool) {
     let acquires = |id: &OpId| matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::Acquire(_)));
     let of_slot = |id: &OpId| acquires(id) && kernel.op(*id).results.first().copied() == slot;
     let begin = ops[..copy].iter().position(of_slot).unwrap_or(copy);
-    let moved: Vec<OpId> = if begin == copy { vec![ops[copy]] } else { vec![ops[begin], ops[copy]] };
+    // Between them are the names of what is copied.
+    let named = |id: &OpId| is(id, |op| matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. })));
+    let moved: Vec<OpId> = if ops[begin..copy].iter().skip(1).all(named) {
+        ops[begin..=copy].to_vec()
+    } else {
+        vec![ops[begin], ops[copy]]
+    };
     let results: SortedSet<Value> = moved.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
     let may_pass =
         |id: &OpId| moved.contains(id) || (is(id, is_light) || is(id, is_product)) && !uses(kernel, *id, &results);

@@ -14,7 +14,7 @@ use crate::pipeline::persist::persistent;
 use crate::pipeline::raster::grouped;
 use crate::pipeline::shift::shift;
 use crate::pipeline::split::split;
-use crate::pipeline::unmask::unmask;
+use crate::pipeline::unmask::has_masks;
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
@@ -49,10 +49,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     let loops: Option<Vec<(Candidate, &Ahead)>> =
         schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
     for (candidate, ahead) in loops? {
-        made = pipeline(&made, &candidate, ahead.slots, ahead.distance)?;
-        if ahead.carried {
-            made = carry(&made, Pipe::new(made.pipes.len() - 1))?;
-        }
+        made = pipeline(&made, &candidate, ahead.slots, 0)?;
     }
     if let Roles::Split { warps } = schedule.roles {
         made = split(&made, warps)?;
@@ -71,8 +68,8 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     if schedule.peeled {
         made = peel(&made).unwrap_or(made);
     }
-    if schedule.unmasked {
-        made = unmask(&made, made.sig.tails == Some(Tails::Split))?;
+    if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
+        return None;
     }
     let made = verify(made.canonical()).ok()?;
     (schedule.arguments.aligned() || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)

@@ -18,9 +18,10 @@ use super::estimate::Estimate;
 use super::schedule::Body;
 use super::table::REGISTERS;
 use super::{accumulators, order};
-use crate::ir::{Kernel, NvGroup, NvOp, OpKind};
+use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Tails};
 use crate::pipeline::fence::{Options, fence};
 use crate::pipeline::modulo;
+use crate::pipeline::unmask::unmask;
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
 use crate::{allocate, complete, expand, lay_out, synchronize};
@@ -74,6 +75,8 @@ struct Way<'a> {
     /// none.
     anew: &'a [usize],
     bodies: &'a [Body],
+    /// Whether iterations without masks have loops of their own.
+    unmasked: bool,
 }
 
 struct Pass {
@@ -146,6 +149,7 @@ fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
         LowerError::refused(&kernel, None, "a schedule names operations that do not exist".to_owned(), FOR_KERNEL)
     })?;
     let made = modulo::expand(&planned).and_then(|made| modulo::check(&planned, &made).map(|()| made));
+    let made = made.map(|made| if way.unmasked { unmask(&made, made.sig.tails == Some(Tails::Split)).unwrap_or(made) } else { made });
     made.map_err(|why| LowerError::refused(&planned, Some(why.op), why.message, FOR_KERNEL).into())
 }
 
@@ -170,8 +174,14 @@ fn proven(kernel: Kernel, _: &Way<'_>) -> Result<Kernel, Stop> {
 }
 
 /// Runs the passes from a laid-out kernel to its barrier program.
-pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies: &[Body]) -> Result<Kernel, Stop> {
-    let way = Way { plan, anew: kernel.rings_begin_anew(), bodies };
+pub(super) fn barriers(
+    kernel: &Verified,
+    plan: &Plan,
+    laid_out: Kernel,
+    (bodies, unmasked): (&[Body], bool),
+) -> Result<Kernel, Stop> {
+    let anew = order::rings_begin_anew(kernel, &laid_out, bodies);
+    let way = Way { plan, anew: &anew, bodies, unmasked };
     let mut facts = vec![Fact::LaidOut];
     let mut made = laid_out;
     for pass in ROAD {
@@ -196,8 +206,8 @@ pub(super) fn barriers(kernel: &Verified, plan: &Plan, laid_out: Kernel, bodies:
 /// which is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let bodies = order::choose(&laid_out);
-    barriers(kernel, plan, laid_out, &bodies).map_err(Stop::error)
+    let bodies = order::choose(&laid_out, &[]);
+    barriers(kernel, plan, laid_out, (&bodies, false)).map_err(Stop::error)
 }
 
 /// Whether bulk stores of a program may be in flight while the next tile is computed: it waits for all of them to have read their buffers,

@@ -14,7 +14,7 @@
 //! ([`crate::plan`]).
 
 use crate::diag::counted;
-use crate::ir::Planned;
+use crate::ir::{Pipe, Planned};
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -143,6 +143,16 @@ pub struct Ahead {
     pub carried: bool,
 }
 
+/// A ring whose stages are filled ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefetched {
+    pub(super) pipe: Pipe,
+    /// The number of iterations by which copies are issued in advance.
+    pub(super) distance: u32,
+    /// Whether the next stage is waited for one iteration early.
+    pub(super) carried: bool,
+}
+
 /// The schedule of a loop's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
@@ -153,6 +163,15 @@ pub struct Body {
 }
 
 impl Schedule {
+    /// The rings whose stages are filled ahead, of a kernel that declares so many rings itself.
+    pub(super) fn prefetched(&self) -> Vec<Prefetched> {
+        let ahead = |(at, ahead): (usize, &Ahead)| Prefetched {
+            pipe: Pipe::new(self.slots.len() + at),
+            distance: ahead.distance,
+            carried: ahead.carried,
+        };
+        self.loops.iter().enumerate().map(ahead).filter(|prefetched| prefetched.distance > 0).collect()
+    }
     /// Simpler schedules, which are easier to verify, the best first: without clusters, with stores that are waited for, two slots without
     /// separate roles, then no prefetching.
     #[must_use]

@@ -202,7 +202,7 @@ impl Edit {
             let made = self.raw(kind, &args, &types, regions);
             self.kernel.ops.last_mut().into_iter().for_each(|op| op.origin = origin);
             for (old, new) in results.iter().zip(made) {
-                self.name_like(new, *old);
+                self.like(new, *old);
                 names.insert(*old, new);
             }
         }
@@ -215,7 +215,7 @@ impl Edit {
         self.kernel.blocks.push(BlockData::default());
         for (place, (old, ty)) in args.iter().zip(types).enumerate() {
             let arg = self.value(ty, Def::BlockArg(new, place));
-            self.name_like(arg, *old);
+            self.like(arg, *old);
             names.insert(*old, arg);
             self.kernel.blocks[new.index()].args.push(arg);
         }
@@ -225,10 +225,11 @@ impl Edit {
         new
     }
 
-    /// Gives a value the user's name of another one.
-    fn name_like(&mut self, new: Value, old: Value) {
-        let name = self.kernel.value(old).name.clone();
-        self.kernel.values[new.index()].name = name;
+    /// Gives a value the user's name of another one, and its layout.
+    fn like(&mut self, new: Value, old: Value) {
+        let ValueData { name, place, .. } = self.kernel.value(old).clone();
+        let data = &mut self.kernel.values[new.index()];
+        (data.name, data.place) = (name, place);
     }
 
     /// Replaces the uses of a value by another one, except for uses directly in some blocks.

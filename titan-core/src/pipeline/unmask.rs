@@ -31,7 +31,7 @@ use super::implicit::inside;
 use super::peel::leaves;
 use crate::analysis::tiles::is_natural;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 use threshold::{Threshold, of_condition, of_tile};
 
 /// The kernel with such loops split; `None` if there are none. `tiles` says whether tiles that are loaded count as masks.
@@ -48,6 +48,14 @@ pub fn unmask(kernel: &Kernel, tiles: bool) -> Option<Kernel> {
         }
     }
     any.then(|| edit.kernel.canonical())
+}
+
+/// Whether there are such loops.
+#[must_use]
+pub fn has_masks(kernel: &Kernel, tiles: bool) -> bool {
+    let mut any = false;
+    kernel.walk(&mut |id, _| any |= find(kernel, id, tiles).is_some());
+    any
 }
 
 /// A loop with masks.
@@ -90,7 +98,7 @@ fn has_mma(kernel: &Kernel, body: Block) -> bool {
     kernel.block(body).ops.iter().any(|id| {
         matches!(
             kernel.op(*id).kind,
-            OpKind::Mma | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
+            OpKind::Mma | OpKind::Local(LocalOp::Mma) | OpKind::Nv(NvOp::Wgmma) | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
         )
     })
 }

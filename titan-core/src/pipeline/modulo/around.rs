@@ -55,10 +55,15 @@ impl Steady {
             }
             used
         };
-        // A loop carries nothing here: what it computes is used in it, or computed again.
-        let own = used(&mut first.iter().copied()).iter().all(|v| {
+        // A loop carries nothing here: what it uses is computed in it, or computed again.
+        let own = |v: &Value| {
             Some(*v) == self.counter || made.contains(v) || !self.carried.contains(v) && !self.makes.contains_key(v)
-        });
+        };
+        let mut uses = used(&mut first.iter().copied());
+        let names = self.names_for(&first);
+        uses.extend(used(&mut names.iter().copied()).iter().copied());
+        let named: SortedSet<Value> = names.iter().flat_map(|id| kernel.op(*id).results.iter().copied()).collect();
+        let own = uses.iter().all(|v| own(v) || named.contains(v));
         let elsewhere = used(&mut self.ops.iter().filter(|id| stage(id) > 0).copied().chain([self.end]));
         let kept = |id: &OpId| {
             !is_renewable(kernel, *id, false) && kernel.op(*id).results.iter().any(|v| elsewhere.contains(v))
@@ -66,11 +71,28 @@ impl Steady {
         if fills && own && turns >= 2 && !first.iter().any(kept) { turns } else { 0 }
     }
 
+    /// The names and numbers of the body that operations use, and those that these use, in order.
+    fn names_for(&self, ops: &[OpId]) -> Vec<OpId> {
+        let kernel = &self.edit.kernel;
+        let mut wanted: Vec<OpId> = ops.to_vec();
+        let mut at = 0;
+        // This ends: nothing is added twice.
+        while let Some(id) = wanted.get(at).copied() {
+            let makers = kernel.op(id).args.iter().filter_map(|v| self.makes.get(v));
+            let more = makers.filter(|id| !wanted.contains(id) && is_renewable(kernel, **id, false));
+            wanted.extend(more.copied().collect::<SortedSet<OpId>>().iter());
+            at += 1;
+        }
+        let added = wanted.get(ops.len()..).unwrap_or_default();
+        self.edit.kernel.block(self.body).ops.iter().copied().filter(|id| added.contains(id)).collect()
+    }
+
     /// The loop over the first turns of the prologue.
     fn roll(&mut self, turns: u16) -> Made<()> {
         let (looped, counter) = (self.looped, self.counter);
         let runs: Vec<Run> = self.runs.iter().filter(|run| self.lead(run.first()) == self.last).cloned().collect();
         let predicated: Vec<OpId> = self.ops.iter().copied().filter(|id| self.is_predicated(*id)).collect();
+        let names_first = self.names_for(&runs.iter().flat_map(Run::all).collect::<Vec<OpId>>());
         let [lo, hi, step] = self.edit.kernel.op(looped).args[..3] else {
             return self.violation(looped, "a loop without bounds");
         };
@@ -84,6 +106,7 @@ impl Steady {
                 let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, ahead])?;
                 let exists = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
                 let mut names: SortedMap<Value, Value> = counter.map(|counter| (counter, at)).into_iter().collect();
+                edit.copies(&names_first, &mut names);
                 for run in runs {
                     match run {
                         Run::One(id) => {
@@ -215,7 +238,7 @@ impl Steady {
             self.edit.kernel.ops[copy.index()].origin = Some(Origin { op, ahead: iteration });
         }
         for result in self.edit.kernel.op(id).results.clone() {
-            let copy = self.copied(result, &names);
+            let copy = names.get(&result).copied().unwrap_or(result);
             self.first.insert((result, iteration), copy);
         }
         Ok(())

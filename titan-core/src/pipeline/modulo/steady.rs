@@ -23,7 +23,7 @@ pub(super) struct Slot {
 pub(super) struct Steady {
     pub(super) edit: Edit,
     pub(super) looped: OpId,
-    body: Block,
+    pub(super) body: Block,
     /// The block that contains the loop.
     around: Block,
     /// The operations of the body in the order of the schedule, without the terminator.
@@ -67,6 +67,14 @@ pub(super) enum Run {
 }
 
 impl Run {
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<OpId> {
+        match self {
+            Run::One(id) => vec![*id],
+            Run::Guarded(ops) => ops.clone(),
+        }
+    }
+
     /// The first of the operations.
     pub(super) fn first(&self) -> OpId {
         match self {
@@ -382,13 +390,6 @@ impl Steady {
             self.again.insert((result, lead), copy);
         }
         Ok(())
-    }
-
-    /// The copy of a value, with its layout.
-    pub(super) fn copied(&mut self, of: Value, names: &SortedMap<Value, Value>) -> Value {
-        let copy = names.get(&of).copied().unwrap_or(of);
-        self.edit.kernel.values[copy.index()].place = self.edit.kernel.value(of).place;
-        copy
     }
 
     /// The counter of the loop, `lead` iterations ahead.
