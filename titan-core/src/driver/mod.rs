@@ -32,7 +32,7 @@ mod why;
 
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
-pub use road::barrier_program;
+pub use road::{barrier_program, barrier_program_ahead};
 pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
 
 use crate::artifact::Variant;

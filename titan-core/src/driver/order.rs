@@ -41,7 +41,8 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
             ops.iter().copied().filter(|id| waits.contains(id) || first.contains(id)).collect()
         };
         // The loads for the next iteration begin at the end of the body, behind the wait for its stage.
-        let (ahead, here): (Vec<OpId>, Vec<OpId>) = in_turn(ops, ring.as_ref()).into_iter().partition(|id| early.contains(id));
+        let (ahead, here): (Vec<OpId>, Vec<OpId>) =
+            in_turn(ops, ring.as_ref()).into_iter().partition(|id| early.contains(id));
         let rotated = ahead.iter().any(|id| !waits.contains(id));
         let mut ordered = loads_first(kernel, &[here, ahead].concat(), rotated);
         copies_later(kernel, &mut ordered, rotated);
@@ -103,39 +104,60 @@ fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<P
     ops.iter().map(place).collect()
 }
 
-/// The operations of a body that fill and await the stages of a prefetched ring.
+/// The operations of a body that fill and await the stages of prefetched rings.
 struct Ring {
     distance: u16,
     carried: bool,
-    /// The acquisition of the slot, the names of what is copied, and the copy.
+    /// The acquisitions of slots, the names of what is copied, and the copies.
     fills: Vec<OpId>,
-    /// The operations from the pending wait to the permission to read.
+    /// The operations from the pending waits to the permissions to read.
     waits: Vec<OpId>,
 }
 
 impl Ring {
-    /// The ring that a body fills and reads.
+    /// The rings that a body fills and reads. None if not all their copies can be issued ahead, as those under a condition.
     fn of(kernel: &Kernel, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
-        let result = |id: &OpId| kernel.op(*id).results.first().copied();
-        let used_by = |value: Option<Value>, wanted: fn(&TtgOp) -> bool| {
-            let uses = |id: &&OpId| value.is_some_and(|v| kernel.op(**id).args.first() == Some(&v));
-            ops.iter().find(|id| uses(id) && matches!(&kernel.op(**id).kind, OpKind::Ttg(op) if wanted(op))).copied()
+        let of_body =
+            |ring: &&Prefetched| ops.iter().any(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe)));
+        let rings: Vec<&Prefetched> = prefetched.iter().filter(of_body).collect();
+        let distance = u16::try_from(rings.iter().map(|ring| ring.distance).min()?).ok()?;
+        let carried = rings.iter().all(|ring| ring.carried);
+        let (mut fills, mut waits, mut named) = (Vec::new(), Vec::new(), SortedSet::<Value>::new());
+        for id in ops {
+            let op = kernel.op(*id);
+            let token =
+                |v: &Value| matches!(kernel.ty(*v), Ty::Token(_, pipe) if rings.iter().any(|ring| ring.pipe == pipe));
+            if !op.args.iter().chain(&op.results).any(token) {
+                continue;
+            }
+            match &op.kind {
+                OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. })
+                    if !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
+                {
+                    named.extend(op.args.iter().copied());
+                    fills.push(*id);
+                }
+                OpKind::Ttg(TtgOp::Acquire(_)) => fills.push(*id),
+                OpKind::Ttg(TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm) => waits.push(*id),
+                OpKind::Ttg(TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release) => {}
+                // Others, and branches with tokens, need their own iteration.
+                _ => return None,
+            }
+        }
+        let nested = ops.iter().flat_map(|id| &kernel.op(*id).regions).any(|block| {
+            let mut any = false;
+            kernel.walk_block(*block, &mut |_, op| {
+                any |= matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)))
+            });
+            any
+        });
+        let names = |id: &OpId| {
+            let op = kernel.op(*id);
+            matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }))
+                && op.results.iter().any(|v| named.contains(v))
         };
-        prefetched.iter().find_map(|Prefetched { pipe, distance, carried }| {
-            let by = |wanted: TtgOp| ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(wanted.clone())).copied();
-            let acquire = by(TtgOp::Acquire(*pipe))?;
-            let copy = used_by(result(&acquire), |op| matches!(op, TtgOp::AsyncProduce { .. }))?;
-            let named = |id: &&OpId| {
-                matches!(kernel.op(**id).kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }))
-                    && kernel.op(copy).args.iter().any(|v| Some(*v) == result(id))
-            };
-            let ready = by(TtgOp::Ready(*pipe))?;
-            let wait = used_by(result(&ready), |op| *op == TtgOp::WaitReady)?;
-            let perm = used_by(result(&wait), |op| *op == TtgOp::ReadPerm)?;
-            let fills = [vec![acquire], ops.iter().filter(named).copied().collect(), vec![copy]].concat();
-            let distance = u16::try_from(*distance).ok()?;
-            Some(Ring { distance, carried: *carried, fills, waits: vec![ready, wait, perm] })
-        })
+        let fills = ops.iter().copied().filter(|id| fills.contains(id) || names(id)).collect();
+        (!nested).then_some(Ring { distance, carried, fills, waits })
     }
 }
 

@@ -3,10 +3,9 @@
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
-use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Pipe, Tails, Value};
+use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Tails, Value};
 use crate::pipeline::accumulate::accumulate;
-use crate::pipeline::carry::carry;
-use crate::pipeline::fuse::fuse;
+use crate::pipeline::fuse::{fuse, greatest_distance};
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::instances::with_instances;
 use crate::pipeline::peel::peel;
@@ -39,17 +38,20 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         return Some(kernel.clone());
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
-    if let Roles::Fused { distance, carried } = schedule.roles {
-        made = fuse(&made, distance)?;
-        for ring in (0..made.pipes.len()).map(Pipe::new).filter(|_| carried) {
-            made = carry(&made, ring)?;
+    if let Roles::Fused { distance, .. } = schedule.roles {
+        if distance > 0 && distance > greatest_distance(&made) {
+            return None;
         }
+        made = fuse(&made)?;
     }
     let loops = pipelined_loops(&made);
     let loops: Option<Vec<(Candidate, &Ahead)>> =
         schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
     for (candidate, ahead) in loops? {
-        made = pipeline(&made, &candidate, ahead.slots, 0)?;
+        if ahead.distance >= ahead.slots {
+            return None;
+        }
+        made = pipeline(&made, &candidate, ahead.slots)?;
     }
     if let Roles::Split { warps } = schedule.roles {
         made = split(&made, warps)?;

@@ -15,10 +15,10 @@
 //! well-formed, and before each that its preconditions hold.
 
 use super::estimate::Estimate;
-use super::schedule::Body;
+use super::schedule::{Body, Prefetched};
 use super::table::REGISTERS;
 use super::{accumulators, order};
-use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Tails};
+use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails};
 use crate::pipeline::fence::{Options, fence};
 use crate::pipeline::modulo;
 use crate::pipeline::unmask::unmask;
@@ -149,7 +149,12 @@ fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
         LowerError::refused(&kernel, None, "a schedule names operations that do not exist".to_owned(), FOR_KERNEL)
     })?;
     let made = modulo::expand(&planned).and_then(|made| modulo::check(&planned, &made).map(|()| made));
-    let made = made.map(|made| if way.unmasked { unmask(&made, made.sig.tails == Some(Tails::Split)).unwrap_or(made) } else { made });
+    let made =
+        made.map(
+            |made| {
+                if way.unmasked { unmask(&made, made.sig.tails == Some(Tails::Split)).unwrap_or(made) } else { made }
+            },
+        );
     made.map_err(|why| LowerError::refused(&planned, Some(why.op), why.message, FOR_KERNEL).into())
 }
 
@@ -205,8 +210,24 @@ pub(super) fn barriers(
 /// Returns an error if the target does not support an operation or has too little shared memory; or if the program fails verification,
 /// which is a defect.
 pub fn barrier_program(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
+    barrier_program_ahead(kernel, plan, 0, false)
+}
+
+/// The same, with the copies of all rings issued so many iterations in advance where one role fills and reads them; and with stages waited
+/// for one iteration early if `carried` says so.
+///
+/// # Errors
+/// The errors of [`barrier_program`]; the distance must be less than the number of slots.
+pub fn barrier_program_ahead(
+    kernel: &Verified,
+    plan: &Plan,
+    distance: u32,
+    carried: bool,
+) -> Result<Kernel, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let bodies = order::choose(&laid_out, &[]);
+    let rings = if distance > 0 { kernel.pipes.len() } else { 0 };
+    let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
+    let bodies = order::choose(&laid_out, &ahead);
     barriers(kernel, plan, laid_out, (&bodies, false)).map_err(Stop::error)
 }
 

@@ -170,8 +170,15 @@ impl Schedule {
             distance: ahead.distance,
             carried: ahead.carried,
         };
-        self.loops.iter().enumerate().map(ahead).filter(|prefetched| prefetched.distance > 0).collect()
+        let mut all = Vec::new();
+        if let Roles::Fused { distance, carried } = self.roles {
+            all.extend((0..self.slots.len()).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }));
+        }
+        all.extend(self.loops.iter().enumerate().map(ahead));
+        all.retain(|prefetched| prefetched.distance > 0);
+        all
     }
+
     /// Simpler schedules, which are easier to verify, the best first: without clusters, with stores that are waited for, two slots without
     /// separate roles, then no prefetching.
     #[must_use]

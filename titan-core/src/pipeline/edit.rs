@@ -73,11 +73,6 @@ impl Edit {
         filled.map(|()| block)
     }
 
-    /// Adds an `if` with an empty `else`.
-    pub(crate) fn only_if(&mut self, some: Value, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        self.branch(some, fill, |_| Some(()))
-    }
-
     /// Adds an `if` without results.
     pub(crate) fn branch(
         &mut self,

@@ -1,23 +1,23 @@
 //! Fusion of a role that only copies and a role that computes, into a loop in which all warps do both.
 //!
 //! On machines whose threads issue copies (`cp.async`), separate copying warps have no benefit. The loops of the two roles, which the
-//! verifier has matched, are fused: the copies of iteration t + P are issued after the wait of iteration t, and the first P of them before
-//! the loop. Enclosing loops, as in a persistent kernel, are matched from the outside in.
+//! verifier has matched, are fused: each iteration begins with its copies. How many iterations ahead these are issued, the schedule of the
+//! loop says ([`super::modulo`]). Enclosing loops, as in a persistent kernel, are matched from the outside in.
 //!
-//! The correctness of the result is not decided here: the caller verifies it, and uses the largest P for which it is accepted.
+//! The correctness of the result is not decided here: the caller verifies it.
 //!
 //! Deliberately absent: more than two roles, waits for stages before the loop, filling roles that compute, loops with early exits. Such
 //! kernels keep their roles.
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
-use crate::ir::{BinOp, Block, ForKind, Kernel, OpId, OpKind, Pred, TtgOp, Ty, Value};
+use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, TtgOp, Ty, Value};
 
-/// The kernel with fused roles and the prefetch distance `distance`; `None` if its roles cannot be fused. The result is not verified.
+/// The kernel with fused roles; `None` if its roles cannot be fused. The result is not verified.
 ///
 /// On such machines, a complete MMA has read its operands before the next instruction, so that accumulators keep no stages.
 #[must_use]
-pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
+pub fn fuse(kernel: &Kernel) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
     let specialized = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
     let [a, b] = kernel.op(specialized).regions[..] else { return None };
@@ -32,7 +32,7 @@ pub fn fuse(kernel: &Kernel, distance: u32) -> Option<Kernel> {
     let mut edit = Edit::new(kernel.clone());
     edit.loc = kernel.op(specialized).loc;
     let body = edit.kernel.body;
-    let mut fuse = Fuse { distance: i64::from(distance), names: SortedMap::new() };
+    let mut fuse = Fuse { names: SortedMap::new() };
     let (fill, read) = (kernel.block(fill).ops.clone(), kernel.block(read).ops.clone());
     fuse.sequence(&mut edit, &fill, &read)?;
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
@@ -102,7 +102,6 @@ fn same_constant(kernel: &Kernel, a: Value, b: Value) -> bool {
 }
 
 struct Fuse {
-    distance: i64,
     /// The new values for those of the filling role.
     names: SortedMap<Value, Value>,
 }
@@ -184,7 +183,7 @@ impl Fuse {
         (from, bounds): (Block, &[Value]),
         (computes, to): (OpId, Block),
     ) -> Option<()> {
-        let [lo, hi, step] = bounds[..] else { return None };
+        let [lo, _, step] = bounds[..] else { return None };
         if edit.kernel.int_constant(step) != Some(1) {
             return None;
         }
@@ -193,50 +192,19 @@ impl Fuse {
         if first != lo && !same_constant(&edit.kernel, first, lo) {
             return None;
         }
-        let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(self.distance)?];
-        if self.distance > 0 {
-            let ahead = edit.block(&[Ty::I32], |edit, args| {
-                let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
-                let some = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
-                self.copy_if(edit, from, (some, at))?;
-                edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
-                Some(())
-            })?;
-            edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
-        }
-        let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
         edit.pending.push(computes);
         let outer = std::mem::take(&mut edit.pending);
-        let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
-        let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
-        self.copy_if(edit, from, (some, at))?;
-        let ops = edit.kernel.block(to).ops.clone();
-        let waits = |id: &&OpId| edit.kernel.op(**id).kind == OpKind::Ttg(TtgOp::WaitReady);
-        let claims = |id: &&OpId| matches!(edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(_)));
-        if self.distance > 0 {
-            let wait = *ops.iter().find(waits)?;
-            edit.put_after(to, wait);
-        } else {
-            let claim = *ops.iter().find(claims)?;
-            edit.put_before(to, claim);
+        self.names.insert(*edit.kernel.block(from).args.first()?, counter);
+        for id in edit.kernel.block(from).ops.clone() {
+            if !edit.kernel.op(id).kind.is_terminator() {
+                self.copy(edit, id)?;
+            }
         }
+        let claims = |id: &&OpId| matches!(edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(_)));
+        let claim = *edit.kernel.block(to).ops.iter().find(claims)?;
+        edit.put_before(to, claim);
         edit.pending = outer;
         Some(())
-    }
-
-    /// `if some { the copies of iteration at }`
-    fn copy_if(&mut self, edit: &mut Edit, from: Block, (some, at): (Value, Value)) -> Option<()> {
-        let counter = *edit.kernel.block(from).args.first()?;
-        let ops = edit.kernel.block(from).ops.clone();
-        edit.only_if(some, |edit| {
-            self.names.insert(counter, at);
-            for id in &ops {
-                if !edit.kernel.op(*id).kind.is_terminator() {
-                    self.copy(edit, *id)?;
-                }
-            }
-            Some(())
-        })
     }
 
     fn name(&self, value: Value) -> Value {

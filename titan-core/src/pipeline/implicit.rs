@@ -2,27 +2,24 @@
 //!
 //! The loads of a body that are read by MMAs only, or from which operands of MMAs are computed (`operands.rs`), and whose coordinates
 //! are functions of the loop's counter, fill the stages of one ring. MMAs read a tile where it lies; threads read it to registers.
-//! Time runs from 0 to N + P: at time t the copies of iteration t are issued, if it exists (t < N), and iteration t − P is computed, if it
-//! exists (t ≥ P). The times before P, at which nothing is computed, are a separate loop before the main loop:
 //!
 //! ```text
-//! for t in 0..P        { if t < N { acquire; copy iteration t } }
-//! for c in 0..N        { wait for stage c; if c + P < N { acquire; copy iteration c + P }; compute with it; release }
+//! for c in 0..N        { acquire; copy iteration c; wait for stage c; compute with it; release }
 //! ```
 //!
-//! This is correct for every N, including 0 and numbers less than P. The wait comes before the next copy, so that one barrier serves both
-//! purposes: copied bytes are visible to all threads, and slots that were read are free again.
+//! How many iterations ahead the copies are issued, the schedule of the loop says ([`super::modulo`]): nothing else in the kernel depends
+//! on it.
 //!
 //! Rows that indices select (`gather_rows`) are copied the same way, if the indices do not change in the loop.
 //!
-//! Deliberately absent: the choice of D and P, which the caller makes; loads to registers; loads of indices ahead of the rows they select.
+//! Deliberately absent: the choice of the number of slots, which the caller makes; loads to registers; loads of indices ahead of the rows they select.
 
 use super::edit::Edit;
 use super::operands::{computed_from, only_multiplied};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{
-    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, PipeDecl, PipeSpace, Pred, Proxy, TtgOp, Ty,
-    Value,
+    BinOp, Block, Def, Field, ForKind, Kernel, Loc, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, Pred, Proxy, TtgOp,
+    Ty, Value,
 };
 
 /// A loop that can be pipelined.
@@ -129,16 +126,11 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &SortedSet<Value>, value
     pure && scalar && op.args.iter().all(|v| computed_ahead(kernel, body, inside, *v, depth + 1))
 }
 
-/// Pipelines a loop with D slots and the prefetch distance P < D. Operations keep their numbers; new ones are appended. The result is not
-/// verified.
+/// Lowers a loop to a ring with D slots. Operations keep their numbers; new ones are appended. The result is not verified.
 ///
-/// `None` if the loop is not one that [`candidates`] found, or P is not less than D.
+/// `None` if the loop is not one that [`candidates`] found.
 #[must_use]
-pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u32) -> Option<Kernel> {
-    if distance >= slots {
-        return None;
-    }
-    let distance = i64::from(distance);
+pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Kernel> {
     let parent = parent_of(kernel, candidate.op)?;
     let decl = ring(kernel, candidate, slots, kernel.op(candidate.op).loc)?;
     let bytes = u32::try_from(decl.bytes()).ok()?;
@@ -146,43 +138,19 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32, distance: u3
     edit.kernel.pipes.push(decl);
     edit.loc = kernel.op(candidate.op).loc;
     from_zero(&mut edit, candidate.op)?;
-    let looped = edit.kernel.op(candidate.op).clone();
-    let [lo, hi, ..] = looped.args[..] else { return None };
-    let body = *looped.regions.first()?;
-    let counter = *edit.kernel.block(body).args.first()?;
-    let made = Made { candidate, inside: inside(&edit.kernel, body), counter, bytes };
-    // Before the loop: the first copies.
-    let [zero, one, far] = [edit.i32(0)?, edit.i32(1)?, edit.i32(distance)?];
-    let ahead = edit.block(&[Ty::I32], |edit, args| {
-        let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, args[0]])?;
-        let some = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
-        made.copy_if(edit, some, at)?;
-        edit.raw(OpKind::Continue(0), &[], &[], Vec::new());
-        Some(())
-    })?;
-    if distance > 0 {
-        edit.raw(OpKind::For(ForKind::Sequential), &[zero, far, one], &[], vec![ahead]);
-    }
-    let last = edit.one(OpKind::Binary(BinOp::Sub), &[hi, far])?;
     edit.put_before(parent, candidate.op);
+    let body = *edit.kernel.op(candidate.op).regions.first()?;
     // No copy is in flight after the loop, so its shared memory may be reused.
     edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
     edit.put_after(parent, candidate.op);
-    // In the loop: the wait, the copies of a later iteration, the permission to read the stage.
+    // In the loop: the copies, the wait for them, the permission to read the stage.
     let first = *candidate.loads.first()?;
     edit.loc = kernel.op(first).loc;
-    let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len() - 1);
-    if distance == 0 {
-        made.copy(&mut edit, counter)?;
-    }
+    let pipe = Pipe::new(edit.kernel.pipes.len() - 1);
+    copy(&mut edit, body, candidate, (pipe, bytes))?;
     let ready = edit.one(OpKind::Ttg(TtgOp::Ready(pipe)), &[])?;
     let stage = edit.one(OpKind::Ttg(TtgOp::WaitReady), &[ready])?;
     let perm = edit.one(OpKind::Ttg(TtgOp::ReadPerm), &[stage])?;
-    if distance > 0 {
-        let some = edit.one(OpKind::Cmp(Pred::Lt), &[counter, last])?;
-        let at = edit.one(OpKind::Binary(BinOp::Add), &[counter, far])?;
-        made.copy_if(&mut edit, some, at)?;
-    }
     for (field, load) in (0u8..).zip(&candidate.loads) {
         view(&mut edit, kernel, body, perm, (field, *load))?;
     }
@@ -259,48 +227,40 @@ fn tile_of(kernel: &Kernel, load: OpId) -> Option<(crate::ir::Elem, crate::ir::T
     Some((ty.elem(), ty.tile_shape()?))
 }
 
-/// The values from which the copies of an iteration are generated.
-struct Made<'a> {
-    candidate: &'a Candidate,
-    inside: SortedSet<Value>,
-    counter: Value,
-    bytes: u32,
+/// `acquire; copy the tiles of this iteration`
+fn copy(edit: &mut Edit, body: Block, candidate: &Candidate, (pipe, bytes): (Pipe, u32)) -> Option<()> {
+    let counter = *edit.kernel.block(body).args.first()?;
+    let mut ahead = Ahead { inside: inside(&edit.kernel, body), known: SortedMap::from([(counter, counter)]) };
+    let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
+    let mut args = vec![slot];
+    for load in &candidate.loads {
+        let op: Op = edit.kernel.op(*load).clone();
+        let named = if let OpKind::Load(unit, shape) = op.kind {
+            TtgOp::Source(unit, shape)
+        } else if let OpKind::GatherRows { rows, width } = op.kind {
+            TtgOp::SourceRows { rows, width }
+        } else {
+            return None;
+        };
+        let mut of = Vec::new();
+        for arg in &op.args {
+            of.push(ahead.value(edit, *arg)?);
+        }
+        args.push(edit.one(OpKind::Ttg(named), &of)?);
+    }
+    let kind = TtgOp::AsyncProduce { bytes, proxy: Proxy::Generic, skipped: None };
+    edit.op(OpKind::Ttg(kind), &args).map(drop)
 }
 
-impl Made<'_> {
-    /// `if some { acquire; copy iteration at }`
-    fn copy_if(&self, edit: &mut Edit, some: Value, at: Value) -> Option<()> {
-        edit.only_if(some, |edit| self.copy(edit, at))
-    }
+/// Values of a body that are computed before their place, for the copies at its beginning.
+struct Ahead {
+    inside: SortedSet<Value>,
+    known: SortedMap<Value, Value>,
+}
 
-    /// `acquire; copy iteration at`
-    fn copy(&self, edit: &mut Edit, at: Value) -> Option<()> {
-        let pipe = crate::ir::Pipe::new(edit.kernel.pipes.len().checked_sub(1)?);
-        let mut known = SortedMap::from([(self.counter, at)]);
-        let slot = edit.one(OpKind::Ttg(TtgOp::Acquire(pipe)), &[])?;
-        let mut args = vec![slot];
-        for load in &self.candidate.loads {
-            let op: Op = edit.kernel.op(*load).clone();
-            let named = if let OpKind::Load(unit, shape) = op.kind {
-                TtgOp::Source(unit, shape)
-            } else if let OpKind::GatherRows { rows, width } = op.kind {
-                TtgOp::SourceRows { rows, width }
-            } else {
-                return None;
-            };
-            let mut of = Vec::new();
-            for arg in &op.args {
-                of.push(self.ahead(edit, *arg, &mut known)?);
-            }
-            args.push(edit.one(OpKind::Ttg(named), &of)?);
-        }
-        let kind = TtgOp::AsyncProduce { bytes: self.bytes, proxy: Proxy::Generic, skipped: None };
-        edit.op(OpKind::Ttg(kind), &args).map(drop)
-    }
-
-    /// A value of the body, computed for another iteration.
-    fn ahead(&self, edit: &mut Edit, value: Value, known: &mut SortedMap<Value, Value>) -> Option<Value> {
-        if let Some(done) = known.get(&value) {
+impl Ahead {
+    fn value(&mut self, edit: &mut Edit, value: Value) -> Option<Value> {
+        if let Some(done) = self.known.get(&value) {
             return Some(*done);
         }
         if !self.inside.contains(&value) {
@@ -310,11 +270,11 @@ impl Made<'_> {
         let op = edit.kernel.op(id).clone();
         let mut args = Vec::new();
         for arg in &op.args {
-            args.push(self.ahead(edit, *arg, known)?);
+            args.push(self.value(edit, *arg)?);
         }
         let results = edit.op(op.kind, &args)?;
-        known.extend(op.results.iter().copied().zip(results));
-        known.get(&value).copied()
+        self.known.extend(op.results.iter().copied().zip(results));
+        self.known.get(&value).copied()
     }
 }
 

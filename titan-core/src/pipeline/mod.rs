@@ -2,7 +2,6 @@
 //!
 //! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
 //! * [`depth`] chooses the numbers of slots;
-//! * [`carry`] waits for the next stage one iteration early;
 //! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
 //! * [`accumulate`] introduces accumulators for their MMAs;
@@ -20,7 +19,6 @@
 //! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
 
 pub mod accumulate;
-pub mod carry;
 pub mod cluster;
 pub mod depth;
 pub(crate) mod edit;

@@ -31,7 +31,9 @@ use super::implicit::inside;
 use super::peel::leaves;
 use crate::analysis::tiles::is_natural;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Const, Effect, Elem, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
+use crate::ir::{
+    BinOp, Block, Const, Effect, Elem, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value,
+};
 use threshold::{Threshold, of_condition, of_tile};
 
 /// The kernel with such loops split; `None` if there are none. `tiles` says whether tiles that are loaded count as masks.
@@ -98,7 +100,10 @@ fn has_mma(kernel: &Kernel, body: Block) -> bool {
     kernel.block(body).ops.iter().any(|id| {
         matches!(
             kernel.op(*id).kind,
-            OpKind::Mma | OpKind::Local(LocalOp::Mma) | OpKind::Nv(NvOp::Wgmma) | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
+            OpKind::Mma
+                | OpKind::Local(LocalOp::Mma)
+                | OpKind::Nv(NvOp::Wgmma)
+                | OpKind::Ttg(TtgOp::AccMma | TtgOp::ComputeIssue | TtgOp::ComputeWait)
         )
     })
 }

@@ -68,14 +68,13 @@ fn rows_and_tiles_fill_one_ring() {
     let kernel = kernel("", "");
     assert_eq!(copied(&kernel), (vec!["xt".to_owned(), "wt".to_owned()], Vec::new()));
     let found = candidates(&kernel, &|_| true).remove(0);
-    for (slots, distance) in [(1, 0), (2, 1), (4, 3), (4, 1)] {
-        let made = pipeline(&kernel, &found, slots, distance).expect("a ring");
-        let made = verify(made.canonical()).unwrap_or_else(|e| panic!("{slots} {distance}: {e:?}"));
+    for slots in [1, 2, 4] {
+        let made = pipeline(&kernel, &found, slots).expect("a ring");
+        let made = verify(made.canonical()).unwrap_or_else(|e| panic!("{slots}: {e:?}"));
         assert_eq!(count(&made, |kind| matches!(kind, OpKind::GatherRows { .. })), 0);
-        let sources = if distance == 0 { 1 } else { 2 };
         let rows = |kind: &OpKind| *kind == OpKind::Ttg(TtgOp::SourceRows { rows: 16, width: 16 });
-        assert_eq!(count(&made, rows), sources, "{slots} {distance}");
-        assert_eq!(count(&made, |kind| matches!(kind, OpKind::Ttg(TtgOp::Source(..)))), sources);
+        assert_eq!(count(&made, rows), 1, "{slots}");
+        assert_eq!(count(&made, |kind| matches!(kind, OpKind::Ttg(TtgOp::Source(..)))), 1);
     }
 }
 
@@ -83,7 +82,7 @@ fn rows_and_tiles_fill_one_ring() {
 fn both_roles_load_the_indices() {
     let kernel = kernel("", "");
     let found = candidates(&kernel, &|_| true).remove(0);
-    let made = split(&pipeline(&kernel, &found, 3, 0).expect("a ring"), 4).expect("two roles");
+    let made = split(&pipeline(&kernel, &found, 3).expect("a ring"), 4).expect("two roles");
     verify(made.clone()).unwrap_or_else(|e| panic!("{e:?}"));
     assert_eq!(made.roles.len(), 2);
     assert_eq!(count(&made, |kind| matches!(kind, OpKind::Ttg(TtgOp::SourceRows { .. }))), 1);
@@ -149,5 +148,5 @@ fn indices_from_an_output_are_not_loaded_twice() {
     let kernel = verify(parse_one(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}")));
     let kernel = kernel.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let found = candidates(&kernel, &|_| true).remove(0);
-    assert!(split(&pipeline(&kernel, &found, 2, 0).expect("a ring"), 4).is_none());
+    assert!(split(&pipeline(&kernel, &found, 2).expect("a ring"), 4).is_none());
 }

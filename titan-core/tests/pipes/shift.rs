@@ -43,7 +43,7 @@ fn shifted(text: &str) -> Option<Kernel> {
     let rings = rings.map_or_else(|| vec![candidate.loads.clone()], Vec::from);
     let mut made: Kernel = (*kernel).clone();
     for loads in rings {
-        made = pipeline(&made, &Candidate { loads, ..candidate.clone() }, 2, 0).expect("a ring");
+        made = pipeline(&made, &Candidate { loads, ..candidate.clone() }, 2).expect("a ring");
     }
     let made = shift(&split(&made, 1).expect("two roles"))?;
     verify(made.clone()).unwrap_or_else(|e| panic!("{e:?}"));

@@ -8,9 +8,8 @@ use super::gpu::machine;
 use super::mutants::mutants_of;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use titan_core::driver::barrier_program;
-use titan_core::ir::{FreeBy, Kernel, Pipe};
-use titan_core::pipeline::carry::carry;
+use titan_core::driver::barrier_program_ahead;
+use titan_core::ir::{FreeBy, Kernel};
 use titan_core::pipeline::{fuse, implicit};
 use titan_core::plan::{Plan, plan};
 use titan_core::text::parse;
@@ -54,51 +53,47 @@ fn small(kernel: &Verified, slots: u32, warps: u32) -> Option<Verified> {
     (slots..=kernel.pipes.iter().map(|p| p.slots).max().unwrap_or(slots).max(slots)).find_map(fewer)
 }
 
-/// The kernel with rings for its pipelined loops, and with its roles as one.
-fn with_rings(kernel: &Verified) -> Vec<(&'static str, Verified)> {
-    let mut all = vec![("", kernel.clone())];
+/// How far ahead copies are issued, and whether the next stage is waited for early.
+type Ahead = (u32, bool);
+
+/// The kernel with rings for its pipelined loops, and with its roles as one; the copies of both as far ahead as there are slots.
+fn with_rings(kernel: &Verified) -> Vec<(&'static str, Verified, Ahead)> {
+    let mut all = vec![("", kernel.clone(), (0, false))];
     let mut ringed = kernel.clone();
     while let Some(candidate) = implicit::candidates(&ringed, &|_| true).first() {
-        let slots = SMALL[0].0;
-        let next = implicit::pipeline(&ringed, candidate, slots, slots - 1);
+        let next = implicit::pipeline(&ringed, candidate, SMALL[0].0);
         let Some(next) = next.and_then(|k| verify(k.canonical()).ok()) else { break };
         ringed = next;
     }
     if *ringed != **kernel {
-        all.extend(early(&ringed).map(|early| (", loops as rings, waited for early", early)));
-        all.push((", loops as rings", ringed));
+        let far = SMALL[0].0 - 1;
+        all.push((", loops as rings, waited for early", ringed.clone(), (far, true)));
+        all.push((", loops as rings", ringed, (far, false)));
     }
-    let fused = (0..=fuse::greatest_distance(kernel)).rev().find_map(|d| verify(fuse::fuse(kernel, d)?).ok());
+    let fused = fuse::fuse(kernel).and_then(|fused| verify(fused).ok());
     if let Some(fused) = fused.filter(|_| !kernel.roles.is_empty()) {
-        all.extend(early(&fused).map(|early| (", roles fused, waited for early", early)));
-        all.push((", roles fused", fused));
+        let far = fuse::greatest_distance(kernel);
+        if far > 1 {
+            all.push((", roles fused, waited for early", fused.clone(), (far, true)));
+        }
+        all.push((", roles fused", fused, (far, false)));
     }
     all
-}
-
-/// The kernel with the loops of its rings waiting for the next stage early, where they can.
-fn early(kernel: &Verified) -> Option<Verified> {
-    let mut made: Kernel = (**kernel).clone();
-    for ring in (0..kernel.pipes.len()).map(Pipe::new) {
-        made = carry(&made, ring).unwrap_or(made);
-    }
-    let made = verify(made.canonical()).ok()?;
-    (*made != **kernel).then_some(made)
 }
 
 /// The barrier programs of a kernel.
 pub(super) fn programs(kernel: &Verified) -> Vec<(String, Verified, Kernel)> {
     let mut all = Vec::new();
     let two = small(kernel, SMALL[1].0, SMALL[1].1).filter(|_| !kernel.roles.is_empty());
-    let two = two.map(|k| (", warps share", k));
+    let two = two.map(|k| (", warps share", k, (0, false)));
     let deep = small(kernel, SMALL[0].0, SMALL[0].1);
-    for (what, kernel) in deep.iter().flat_map(with_rings).chain(two) {
+    for (what, kernel, (distance, early)) in deep.iter().flat_map(with_rings).chain(two) {
         for (name, free) in [("", FreeBy::Mbarrier), (", counters", FreeBy::Sequence)] {
             if free == FreeBy::Sequence && kernel.roles.is_empty() {
                 continue;
             }
             let plan = Plan { free, ..plan(&kernel, &titan_nv::target(machine()), false) };
-            let Ok(program) = barrier_program(&kernel, &plan) else { continue };
+            let Ok(program) = barrier_program_ahead(&kernel, &plan, distance, early) else { continue };
             all.push((format!("{what}{name}"), kernel.clone(), program));
         }
     }

@@ -259,8 +259,7 @@ fn implicit() -> Vec<(String, Kernel)> {
     for slots in 2..=4 {
         for candidate in implicit::candidates(&gemm, &|_| true) {
             all.extend(
-                implicit::pipeline(&gemm, &candidate, slots, slots - 1)
-                    .map(|k| (format!("pipelined D={slots}"), k.canonical())),
+                implicit::pipeline(&gemm, &candidate, slots).map(|k| (format!("pipelined D={slots}"), k.canonical())),
             );
         }
     }
@@ -268,7 +267,7 @@ fn implicit() -> Vec<(String, Kernel)> {
         families().into_iter().filter(|(name, _)| name.starts_with("roles") && name.contains("readers=1"))
     {
         let kernel = titan_core::text::parse_one(&text).expect("a kernel");
-        all.extend(fuse::fuse(&kernel, fuse::greatest_distance(&kernel)).map(|k| (format!("fused {name}"), k)));
+        all.extend(fuse::fuse(&kernel).map(|k| (format!("fused {name}"), k)));
     }
     all
 }
