@@ -4,7 +4,7 @@
 use crate::build::{Clang, LEVELS};
 use crate::support::{depth, oracle};
 use crate::trial::{Trial, u32s};
-use crate::{cases, orders, orders_of};
+use crate::{cases, in_turn, orders};
 use titan_amd::emu::{Arg, Module, Options};
 use titan_amd::isa::decode;
 
@@ -83,7 +83,7 @@ fn every_mistake_is_reported() {
         let module = Module::load(&clang.compile("bad.hip", level)).expect("a code object");
         let known: Vec<_> = module.object().kernels.iter().map(|k| k.name.clone()).collect();
         assert!(known.iter().all(|k| BAD.iter().any(|b| b.kernel == k)), "{known:?}");
-        let runs = BAD.iter().enumerate().flat_map(|(nth, b)| orders_of(nth).into_iter().map(move |o| (b, o)));
+        let runs = BAD.iter().enumerate().flat_map(|(nth, b)| in_turn(orders(), nth).into_iter().map(move |o| (b, o)));
         for (bad, options) in runs {
             let options = Options { max_steps: 200_000, ..options };
             let mut trial = Trial::new(&module, bad.kernel, &options);

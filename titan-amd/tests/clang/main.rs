@@ -31,17 +31,16 @@ fn orders() -> Vec<Options> {
     orders.zip(0..).map(options).collect()
 }
 
-/// The same, and in the full depth one order with bits that look defined, as on hardware; with a stack for functions that are not optimized
-/// and call themselves, which a program asks for by `hipDeviceSetLimit`.
+/// The same, and in the full depth one order with bits that look defined, as on hardware, where a mistake that is about undefined bits is not
+/// reported; with a stack for functions that are not optimized and call themselves, which a program asks for by `hipDeviceSetLimit`.
 fn orders_of_right_kernels() -> Vec<Options> {
     let hardware = Options { uninitialised: Uninitialised::Random(11), ..Options::default() };
     let all = orders().into_iter().chain(depth::full().then_some(hardware));
     all.map(|options| Options { stack_bytes: 1 << 14, ..options }).collect()
 }
 
-/// The orders for a case of many: in the sample one of them, in turn.
-fn orders_of(number: usize) -> Vec<Options> {
-    let all = orders_of_right_kernels();
+/// Those of these orders in which a case of many runs: in the sample one of them, in turn.
+fn in_turn(all: Vec<Options>, number: usize) -> Vec<Options> {
     if depth::full() { all } else { vec![all[number % all.len()].clone()] }
 }
 
@@ -80,7 +79,7 @@ fn every_kernel_computes_what_it_says() {
         let module = Module::load(bytes).unwrap_or_else(|e| panic!("{file}: {e}"));
         left.extend(module.object().kernels.iter().map(|k| k.name.clone()));
         for (name, case) in cases::all().filter(|(n, _)| module.object().kernel(n).is_some()) {
-            for options in &orders_of(runs) {
+            for options in &in_turn(orders_of_right_kernels(), runs) {
                 let mut trial = trial::Trial::new(&module, name, options);
                 case(&mut trial);
                 wrong.extend(trial.complaints().map(|c| format!("{name} of {file}, {:?}: {c}", options.completion)));

@@ -300,12 +300,12 @@ fn shared_variables_of_functions() {
     let says = fails(FUNCTIONS, "call count;", 32, ErrorCode::Uninitialised, "count");
     assert!(says.contains("byte 0 of `n` (shared memory) was never written"), "{says}");
     let before = "
-        .func (.reg .b32 %r) counted(.reg .pred %first) {
-            .shared .align 4 .b32 n; @%first st.shared.u32 [n], 0; bar.sync 0; atom.shared.add.u32 %r, [n], 1; bar.sync 0;
-            ld.shared.u32 %r, [n]; ret;
+        .func (.reg .b32 %r) counted(.reg .b32 %other) {
+            .shared .align 4 .b32 n; .reg .pred %first; setp.eq.u32 %first, %other, 0; @%first st.shared.u32 [n], 0;
+            bar.sync 0; atom.shared.add.u32 %r, [n], 1; bar.sync 0; ld.shared.u32 %r, [n]; ret;
         }\n";
-    let body = "setp.eq.u32 %p0, %ti, 0; setp.ne.u32 %p1, %ti, %ti; call (%r0), counted, (%p0); bar.sync 0;
-        call (%r1), counted, (%p1); mad.lo.u32 %v, %r0, 1000, %r1; st.global.u32 [%mine], %v;";
+    let body = "call (%r0), counted, (%ti); bar.sync 0; call (%r1), counted, (1);
+        mad.lo.u32 %v, %r0, 1000, %r1; st.global.u32 [%mine], %v;";
     gives("sm_80", before, body, 32, |_| 32_064);
 }
 
@@ -333,6 +333,28 @@ fn assertions() {
     gives("sm_80", FUNCTIONS, print, 4, |t| t);
     let says = fails(FUNCTIONS, print, 6, ErrorCode::Unknown, "vprintf");
     assert!(says.contains("`vprintf` is defined elsewhere"), "{says}");
+}
+
+/// The ABI passes predicates and integers of 16 bits in `.param` space only; ptxas refuses calls with others, and accepts `.b16`.
+#[test]
+fn registers_that_are_not_passed_to_functions() {
+    for ty in ["pred", "u16", "s16"] {
+        let argument = (format!(".func odd(.reg .{ty} %a) {{ ret; }}\n"), format!(".reg .{ty} %x; call odd, (%x);"));
+        let result = (format!(".func (.reg .{ty} %a) odd() {{ ret; }}\n"), format!(".reg .{ty} %x; call (%x), odd;"));
+        for (function, body) in [argument, result] {
+            let text = module_of("sm_80", &function, &body);
+            let error = Module::parse(&text).expect_err(&text);
+            assert_eq!((error.code(), error.line()), (ErrorCode::Operand, 4), "{error}");
+            assert!(error.to_string().contains(&format!("in registers of type `.{ty}`")), "{error}");
+            assert_ne!(toolkit_accepts(&text, "sm_80"), Some(true), "{text}");
+            let uncalled = module_of("sm_80", &function, "");
+            let untyped = text.replace(&format!(".reg .{ty}"), ".reg .b16");
+            for text in [uncalled, untyped] {
+                Module::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                assert_ne!(toolkit_accepts(&text, "sm_80"), Some(false), "{text}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -14,10 +14,12 @@
 //! * rustc reads, expands, resolves, types and borrow-checks all modules, whatever errors it has found before in others. It stops at
 //!   once only where it cannot continue, for instance after a brace that is never closed. The module `last` shows whether that has
 //!   happened: its one error is found by the last check of the last function. Without that error the batch decides nothing.
-//! * Only lints are left, which rustc runs if it has found no error at all. A case with an error in its batch has one alone, and so no
-//!   lints there either. Nothing is decided about a case without an error in its batch: it is either wrong or about a lint.
+//! * Only lints are left. rustc runs most of them if it has found no error at all. A case with an error in its batch has one alone, and so
+//!   none of these lints there either. Nothing is decided about a case without an error in its batch: it is either wrong or about a lint.
+//!   rustc reports others together with errors, such as uses of what is deprecated, as which the macro reports its warnings.
 //! * Cases cannot name what is in others: each is a module, and no other module imports from it. rustc compares them in one respect: it
-//!   prints the short name of a type if that is unambiguous in the crate. The messages of the macro contain no names that rustc prints.
+//!   prints the short name of a type if that is unambiguous in the crate. The errors of the macro contain no names that rustc prints.
+//!   Its warnings do, `use of deprecated constant`, and so cases with a lint are compiled alone, as those with an error of rustc's.
 //!
 //! A case about which its batch decides nothing, or whose diagnostics there differ from those that are stored, is compiled alone, and
 //! only that counts. So a batch cannot reject a right case. In the full depth all are compiled alone as well, and compared.

@@ -36,9 +36,7 @@ pub(crate) enum Verdict {
 pub(crate) fn all(compiler: &Compiler, cases: &[Case], is_full: bool) -> Vec<Verdict> {
     let read = |case: &Case| case.expected().unwrap_or_else(|error| panic!("{}: {error}", case.shown));
     let stored: Vec<Option<String>> = cases.iter().map(read).collect();
-    // What rustc reports has a code of its own, `error[E0382]`, with few exceptions, such as lints.
-    let is_of_macro = |n: &usize| stored[*n].as_ref().is_some_and(|text| !text.contains("error[E"));
-    let of_macro: Vec<usize> = (0..cases.len()).filter(is_of_macro).collect();
+    let of_macro: Vec<usize> = (0..cases.len()).filter(|n| stored[*n].as_deref().is_some_and(is_of_macro)).collect();
     let batches: Vec<&[usize]> = of_macro.chunks(BATCH).collect();
     let run = |batch: &&[usize]| together(compiler, &batch.iter().map(|n| &cases[*n]).collect::<Vec<_>>());
     let mut batched: Vec<Option<Said>> = vec![None; cases.len()];
@@ -52,6 +50,15 @@ pub(crate) fn all(compiler: &Compiler, cases: &[Case], is_full: bool) -> Vec<Ver
         verdicts[*n] = verdict(stored[*n].as_deref(), batched[*n].as_ref().filter(|_| is_full), said);
     }
     verdicts
+}
+
+/// Whether all of a stored text is what the macro reports. What rustc reports has a code of its own, `error[E0382]`, with few exceptions;
+/// of a lint, it says where its level is from.
+fn is_of_macro(stored: &str) -> bool {
+    let is_of_rustc = |line: &str| {
+        line.contains("error[E") || line == "note: the lint level is defined here" || line.ends_with("on by default")
+    };
+    !stored.lines().any(is_of_rustc)
 }
 
 /// About a case that was compiled alone; in the full depth its batch must not have decided otherwise.
@@ -95,6 +102,16 @@ pub(crate) fn report(cases: &[Case], verdicts: &[Verdict], is_blessing: bool) ->
         failures += &format!("\n{failed} of {} cases fail. If new messages are intended: {BLESS}\n", cases.len());
     }
     failures
+}
+
+#[test]
+fn errors_and_lints_of_rustc_are_not_the_macros() {
+    assert!(is_of_macro("error: [T0101] `match` is not supported in kernels\n --> ui/a.rs:1:1\n"));
+    assert!(!is_of_macro(
+        "error: [T0101] `match` is not supported in kernels\n\nerror[E0382]: use of moved value: `s`\n"
+    ));
+    assert!(!is_of_macro("error: use of deprecated constant `a::B`\nnote: the lint level is defined here\n"));
+    assert!(!is_of_macro("warning: unused variable: `x`\n  = note: `#[warn(unused_variables)]` on by default\n"));
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! `TITAN_BLESS=1 cargo test -p ui-tests --test ui` writes the texts anew.
 //!
 //! rustc is called directly, with the library that cargo built for this test: nothing is built again. Mistakes that the macro reports
-//! are compiled many to a crate (`batch` says why that is sound); those that rustc itself reports one by one, since rustc shortens the
-//! names of types by what else its crate contains. In the full depth every case is compiled alone as well.
+//! are compiled many to a crate (`batch` says why that is sound); those that rustc itself reports one by one, warnings of the macro among
+//! them, since rustc shortens the names of types by what else its crate contains, and prints paths from its root. In the full depth every
+//! case is compiled alone as well.
 //!
 //! Deliberately absent: cases that compile, which are the module `pass/`.
 

@@ -37,6 +37,16 @@ fn main() {
     Some(1).is_some();
 }
 ";
+/// rustc looks for it beside errors as well, and prints the path from the root of the crate.
+const DEPRECATED: &str = "#![deny(deprecated)]
+mod inner {
+    #[deprecated]
+    pub const OLD: u8 = 0;
+}
+fn main() {
+    let _ = inner::OLD;
+}
+";
 /// rustc does not continue after it.
 const UNCLOSED: &str = "fn main() {\n";
 
@@ -92,6 +102,21 @@ fn a_batch_in_which_rustc_stops_decides_nothing() {
         case.bless(&said.text).unwrap();
     }
     assert_eq!(verdicts(&cases), [Verdict::Right, Verdict::Right]);
+}
+
+#[test]
+fn no_batch_decides_about_a_lint_that_is_reported_beside_errors() {
+    let cases = cases("deprecated", &[MISTAKE, DEPRECATED]);
+    let [mistake, alone] = each_alone(&cases).try_into().unwrap();
+    let (alone, together) = (alone.text, in_batch(&cases).remove(1).unwrap().text);
+    assert!(alone.starts_with("error: use of deprecated constant `inner::OLD`\n"), "{alone}");
+    assert!(together.starts_with("error: use of deprecated constant `case_1::inner::OLD`\n"), "{together}");
+    cases[0].bless(&mistake.text).unwrap();
+    cases[1].bless(&alone).unwrap();
+    assert_eq!(verdicts(&cases), [Verdict::Right, Verdict::Right]);
+    // Stored is what rustc says alone, whatever the batch would say.
+    cases[1].bless(&together).unwrap();
+    assert_eq!(verdicts(&cases)[1], Verdict::Differs { stored: Some(together), said: alone });
 }
 
 #[test]

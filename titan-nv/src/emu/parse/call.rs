@@ -12,7 +12,7 @@ use super::Parser;
 use super::body::Body;
 use crate::emu::ast::{Base, Entry, Instr, Name, Operand, Var};
 use crate::emu::error::{EmuError, ErrorCode};
-use crate::emu::ty::Space;
+use crate::emu::ty::{Space, Ty};
 use std::rc::Rc;
 
 /// The largest number of instructions of a kernel with the functions that it calls.
@@ -129,6 +129,11 @@ impl Parser<'_> {
             let line = self.peek().line;
             let (name, text) = if self.accept_word(".reg") {
                 let ty = self.type_of_register()?;
+                if matches!(ty, Ty::Pred | Ty::U16 | Ty::S16) {
+                    // ptxas refuses them as well; it accepts `.b16` and `.f16`.
+                    let message = format!("no arguments and results are passed in registers of type `.{}`", ty.name());
+                    return Err(EmuError::at(ErrorCode::Operand, line, message));
+                }
                 let text = self.word("the name of a register")?.to_owned();
                 body.entry.regs.push(crate::emu::ast::Reg { name: text.clone(), ty });
                 (Name::Reg(body.entry.regs.len() - 1), text)
