@@ -19,7 +19,7 @@
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
-use super::schedule::{Body, Prefetched};
+use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
 use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
@@ -94,6 +94,21 @@ pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]
         }
     }
     anew
+}
+
+/// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
+pub(super) fn agrees(kernel: &Kernel, schedule: &Schedule) -> bool {
+    let bodies = bodies(kernel);
+    let ahead = schedule.ahead();
+    schedule.bodies.iter().all(|Body { number, places }| {
+        let ops = bodies.get(*number).map_or(&[][..], |(_, body)| &kernel.block(*body).ops);
+        let last = places.iter().map(|planned| planned.stage).max().unwrap_or(0);
+        ops.iter().zip(places).all(|(id, planned)| {
+            let OpKind::Ttg(TtgOp::Acquire(pipe)) = kernel.op(*id).kind else { return true };
+            let stated = ahead.iter().find(|ring| ring.pipe == pipe).map(|ring| ring.distance);
+            stated.is_none_or(|stated| stated == u32::from(last - planned.stage))
+        })
+    })
 }
 
 fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<Planned> {

@@ -163,8 +163,15 @@ pub struct Body {
 }
 
 impl Schedule {
-    /// The rings whose stages are filled ahead, of a kernel that declares so many rings itself.
+    /// The rings whose stages are filled ahead.
     pub(super) fn prefetched(&self) -> Vec<Prefetched> {
+        let mut all = self.ahead();
+        all.retain(|prefetched| prefetched.distance > 0);
+        all
+    }
+
+    /// How far ahead the stages of rings are filled that one role fills and reads.
+    pub(super) fn ahead(&self) -> Vec<Prefetched> {
         let ahead = |(at, ahead): (usize, &Ahead)| Prefetched {
             pipe: Pipe::new(self.slots.len() + at),
             distance: ahead.distance,
@@ -175,7 +182,6 @@ impl Schedule {
             all.extend((0..self.slots.len()).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }));
         }
         all.extend(self.loops.iter().enumerate().map(ahead));
-        all.retain(|prefetched| prefetched.distance > 0);
         all
     }
 

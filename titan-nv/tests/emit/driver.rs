@@ -5,7 +5,7 @@ use super::tiles::{kernels, some_kernels};
 use std::collections::BTreeSet;
 use titan_core::artifact::Assumption;
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
-use titan_core::ir::{LocalOp, NvOp, Op, OpKind, Planned};
+use titan_core::ir::{Effect, LocalOp, NvOp, Op, OpKind, Planned};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
@@ -103,7 +103,7 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.loops[0].loads = vec![99]).contains(not));
     assert!(with(&|s| s.loops[0].loads = vec![0]).contains(not));
     assert!(with(&|s| s.loops[0].loads.clear()).contains(not));
-    assert!(with(&|s| s.loops[0].distance = 0).contains(not), "the copies would come after their wait");
+    assert!(with(&|s| s.loops[0].distance = 0).contains(not), "the stages say something else");
     assert!(with(&|s| s.loops.push(s.loops[0].clone())).contains(not));
     assert!(with(&|s| s.slots.push(2)).contains(not));
     assert!(with(&|s| s.roles = Roles::Fused { distance: 1, carried: false }).contains(not));
@@ -114,9 +114,13 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.bodies[0].places.truncate(3)).contains(order));
     assert!(with(&|s| s.bodies.push(Body { number: 9, places: Vec::new() })).contains(order));
     let early = "before one whose result it uses";
-    assert!(with(&|s| s.bodies[0].places[..20].reverse()).contains(early));
+    let reversed = with(&|s| {
+        let orders: Vec<u16> = s.bodies[0].places[..20].iter().rev().map(|place| place.order).collect();
+        s.bodies[0].places.iter_mut().zip(orders).for_each(|(place, order)| place.order = order);
+    });
+    assert!(reversed.contains(early), "{reversed}");
     assert!(with(&|s| s.bodies[0].places[0] = s.bodies[0].places[1]).contains("two operations at this place"));
-    assert!(with(&|s| s.bodies[0].places[0].stage = 64).contains("too many stages"));
+    assert!(with(&|s| s.bodies[0].places.iter_mut().for_each(|place| place.stage += 64)).contains("too many stages"));
     // An MMA of stage 0 uses what one of stage 1 computes; and a release of stage 0 would release stages that were never filled.
     assert!(
         with(&|s| s.bodies[0].places.iter_mut().rev().take(4).for_each(|p| p.stage = 0))
@@ -207,21 +211,32 @@ fn every_legal_order_is_that_of_the_code() {
         laid_out.op(ops[user]).regions.iter().for_each(|r| laid_out.walk_block(*r, &mut |_, op| look(op)));
         any
     };
+    // Loads and operations on rings keep their order, but loads do not among themselves; MMAs and numbers move anywhere. In one try of four,
+    // all do.
+    let effect = |at: usize| laid_out.op(ops[at]).kind.effect();
+    let in_order_of_effects = |a: usize, b: usize| {
+        [effect(a), effect(b)].contains(&Effect::Pipeline) && effect(a) != Effect::Pure && effect(b) != Effect::Pure
+    };
     let (mut state, mut seen, mut refused) = (1u64, BTreeSet::new(), 0);
     let mut below = |n: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
-    for _ in 0..120 {
+    for turn in 0..120 {
+        let any = turn % 4 == 0;
         let mut order: Vec<usize> = (0..ops.len()).collect();
         for _ in 0..below(4000) {
             let at = below(ops.len() - 2);
-            if !uses(order[at + 1], order[at]) {
+            let may_swap = any || !in_order_of_effects(order[at], order[at + 1]);
+            if may_swap && !uses(order[at + 1], order[at]) {
                 order.swap(at, at + 1);
             }
         }
         let place = |at: usize| order.iter().position(|other| *other == at).expect("a permutation");
-        let places = (0..ops.len() - 1).map(|at| Planned { stage: 0, order: place(at) as u16 }).collect();
+        let stage = |at: usize| {
+            chosen.schedule.bodies.iter().find(|body| body.number == number).map_or(0, |body| body.places[at].stage)
+        };
+        let places = (0..ops.len() - 1).map(|at| Planned { stage: stage(at), order: place(at) as u16 }).collect();
         let bodies = vec![Body { number, places }];
         let schedule = Schedule { bodies, ..chosen.schedule.clone() };
         let Ok(made) = follow(&kernel, machine(), &schedule) else {
@@ -238,5 +253,5 @@ fn every_legal_order_is_that_of_the_code() {
         assert_eq!(in_order(main_loop(&ptx).into_iter().map(kind_of_instruction)), wanted, "{schedule}");
         seen.insert(wanted);
     }
-    assert!(seen.len() > 10 && refused > 0, "{} orders, {refused} refused", seen.len());
+    assert!(seen.len() > 5 && refused > 0, "{} orders, {refused} refused", seen.len());
 }
