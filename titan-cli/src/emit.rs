@@ -13,11 +13,13 @@ use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
 
 /// The stages, in the order of compilation.
-pub(crate) const STAGES: [(&str, &str); 7] = [
+pub(crate) const STAGES: [(&str, &str); 9] = [
     ("tile", "the verified kernel"),
     ("schedule", "the schedule chosen for the target"),
-    ("rings", "tile IR with the rings, prefetch distances and roles of the schedule"),
+    ("rings", "tile IR with the rings and roles of the schedule"),
     ("laid-out", "tile IR with layouts: which thread holds which element of a tile"),
+    ("scheduled", "the same, with the stage and the place of each operation in loops that have schedules"),
+    ("loops", "the same, with loops in these stages and this order: what runs ahead, before and after the loops"),
     ("barriers", "the barrier program: rings as regions of shared memory, barriers, commit groups and waits"),
     ("lanes", "the lane IR: the program of one thread"),
     ("ptx", "the target's code"),
@@ -76,6 +78,8 @@ fn of_stage(
     Ok(match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),
+        "scheduled" => print(&all.scheduled),
+        "loops" => print(&all.loops),
         "barriers" => print(&all.barriers),
         "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
         "schedule" => all.schedule.to_string(),

@@ -55,6 +55,10 @@ pub struct Stages {
     pub rings: Verified,
     /// The same kernel with its tiles laid out over threads.
     pub laid_out: Kernel,
+    /// The same with the stage and the place of each operation in the loops that have schedules.
+    pub scheduled: Kernel,
+    /// The same with its loops in these stages and this order.
+    pub loops: Kernel,
     /// The barrier program to which it was lowered.
     pub barriers: Kernel,
     /// The code of a thread, in lane IR.
@@ -317,7 +321,9 @@ impl Made {
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
         let Made { schedule, rings, laid_out, barriers, lowered, .. } = self;
         let code = backend.emit(&lowered.func, None)?;
-        Ok(Stages { schedule, rings, laid_out, barriers, lanes: lowered.func, code })
+        let scheduled = road::scheduled(&laid_out, &schedule.bodies)?;
+        let loops = road::in_stages(&scheduled, schedule.unmasked)?;
+        Ok(Stages { schedule, rings, laid_out, scheduled, loops, barriers, lanes: lowered.func, code })
     }
 }
 

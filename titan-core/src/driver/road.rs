@@ -145,17 +145,22 @@ const ROAD: &[Pass] = &[
 ];
 
 fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
-    let planned = order::annotate(&kernel, way.bodies).ok_or_else(|| {
-        LowerError::refused(&kernel, None, "a schedule names operations that do not exist".to_owned(), FOR_KERNEL)
-    })?;
-    let made = modulo::expand(&planned).and_then(|made| modulo::check(&planned, &made).map(|()| made));
-    let made =
-        made.map(
-            |made| {
-                if way.unmasked { unmask(&made, made.sig.tails == Some(Tails::Split)).unwrap_or(made) } else { made }
-            },
-        );
-    made.map_err(|why| LowerError::refused(&planned, Some(why.op), why.message, FOR_KERNEL).into())
+    in_stages(&scheduled(&kernel, way.bodies)?, way.unmasked).map_err(Stop::Refused)
+}
+
+/// A laid-out kernel with the schedules of its loops.
+pub(super) fn scheduled(kernel: &Kernel, bodies: &[Body]) -> Result<Kernel, LowerError> {
+    let unknown = || "a schedule names operations that do not exist".to_owned();
+    order::annotate(kernel, bodies).ok_or_else(|| LowerError::refused(kernel, None, unknown(), FOR_KERNEL))
+}
+
+/// The kernel with its loops in the stages and the order of their schedules, which the checker confirms; with iterations without masks in loops
+/// of their own, if `unmasked` says so.
+pub(super) fn in_stages(scheduled: &Kernel, unmasked: bool) -> Result<Kernel, LowerError> {
+    let made = modulo::expand(scheduled).and_then(|made| modulo::check(scheduled, &made).map(|()| made));
+    let made = made.map_err(|why| LowerError::refused(scheduled, Some(why.op), why.message, FOR_KERNEL))?;
+    let tiles = made.sig.tails == Some(Tails::Split);
+    Ok(if unmasked { unmask(&made, tiles).unwrap_or(made) } else { made })
 }
 
 /// What to do about a schedule that cannot be carried out.

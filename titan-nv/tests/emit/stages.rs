@@ -24,6 +24,19 @@ fn last_loop(text: &str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str) -> b
     lines[first..=end].join("\n")
 }
 
+/// The loop whose operations have stages.
+fn scheduled_loop(text: &str) -> String {
+    last_loop(text, |l| l.starts_with("    ") && l.contains(" = for "), |l| l == "    }")
+}
+
+/// The first loop, and what follows up to the end of the rings.
+fn loops(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.iter().position(|line| line.trim_start().starts_with("for ")).unwrap();
+    let end = lines.iter().position(|line| line.contains("ttg.pipeline.finalize")).unwrap();
+    lines[first..=end].join("\n")
+}
+
 /// The lines from the last one before a place that begins a block to the one that ends it.
 fn around(text: &str, has: &str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str, &str) -> bool) -> String {
     let lines: Vec<&str> = text.lines().collect();
@@ -88,8 +101,9 @@ fn on_sm_80() -> Vec<Section> {
         ("Tile", "What the user wrote, as `#[titan::kernel]` reads it: tiles, loops, products.", bare(&print(&kernel))),
         (
             "Rings",
-            "The target has asynchronous copies, so the `pipelined` loop has become a ring: slots in shared memory that copies fill \
-             iterations ahead of the products. Every slot is a token: acquired, filled, waited for, read, released.",
+            "The target has asynchronous copies, so the `pipelined` loop has become a ring: slots in shared memory that copies fill and \
+             products read. Every slot is a token: acquired, filled, waited for, read, released. Each iteration fills its own slot here; how \
+             far ahead that happens, the schedule of the loop says below.",
             bare(&print(&all.rings)),
         ),
         (
@@ -97,6 +111,21 @@ fn on_sm_80() -> Vec<Section> {
             "Every tile has a layout, which says what thread holds which element, or an encoding, which says where its elements lie \
              in shared memory. A product is steps of `k`, with the fragments that the instruction takes.",
             bare(&print(&all.laid_out)),
+        ),
+        (
+            "Scheduled",
+            "The schedule of the loop is written at its operations: `stage(s, p)` is the stage and the place in an iteration of the loop that \
+             is made of it. An operation of stage s is executed as many iterations ahead as there are stages behind it. Copies are in the \
+             first stage; the wait for a slot and the first fragments are in the last stage but one.",
+            scheduled_loop(&bare(&print(&all.scheduled))),
+        ),
+        (
+            "Loops",
+            "The loop in these stages. Before it, a loop fills the first slots, with zeros where there is no such step of `k`, and the first \
+             fragments are loaded. After it, the slots beyond the last step are released. `of(o, c)` says that an operation is operation o \
+             above, c iterations ahead. A checker shows that every operation is executed once for each iteration, with the operands and in \
+             the order of the loop above ([protocol.md](protocol.md), theorem 15).",
+            loops(&bare(&print(&all.loops))),
         ),
         (
             "Barrier program",
