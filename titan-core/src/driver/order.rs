@@ -21,7 +21,9 @@
 
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
-use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
+use crate::ir::{
+    Block, BlockData, Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value,
+};
 use crate::pipeline::modulo;
 use crate::verify::Verified;
 
@@ -34,7 +36,7 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     let mut found = Vec::new();
     for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
-        let ring = Ring::of(kernel, ops, prefetched);
+        let ring = Ring::of(kernel, looped, ops, prefetched);
         let waits = ring.as_ref().filter(|ring| ring.carried).map_or(&[][..], |ring| &ring.waits);
         let early: Vec<OpId> = {
             let first = first_fragments(kernel, looped, body, waits);
@@ -63,9 +65,9 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
 #[must_use]
 pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     let mut found = Vec::new();
-    for (number, (_, body)) in bodies(kernel).into_iter().enumerate() {
+    for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
-        let Some(ring) = Ring::of(kernel, ops, prefetched) else { continue };
+        let Some(ring) = Ring::of(kernel, looped, ops, prefetched) else { continue };
         let stage = |id: &OpId| if ring.fills.contains(id) { 0 } else { ring.distance };
         found.push(Body { number, places: places(ops, &in_turn(ops, Some(&ring)), stage) });
     }
@@ -94,6 +96,34 @@ pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]
         }
     }
     anew
+}
+
+/// Whether all these rings can be filled ahead, wherever a kernel uses them.
+pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
+    let mut used = 0;
+    let mut staged = 0;
+    for (looped, body) in bodies(kernel) {
+        let ops = &kernel.block(body).ops;
+        let of = |id: &&OpId| match kernel.op(**id).kind {
+            OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) => prefetched.iter().any(|ring| ring.pipe == pipe),
+            _ => false,
+        };
+        let here = ops.iter().filter(of).count();
+        used += here;
+        if let Some((_, ops)) = ops.split_last()
+            && let Some(ring) = Ring::of(kernel, looped, ops, prefetched)
+        {
+            let both = ring.fills.iter().chain(&ring.waits).filter(of).count();
+            staged += if ring.waits.is_empty() { 0 } else { both };
+        }
+    }
+    let mut all = 0;
+    kernel.walk(&mut |_, op| {
+        if let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = op.kind {
+            all += usize::from(prefetched.iter().any(|ring| ring.pipe == pipe));
+        }
+    });
+    used == all && staged == used
 }
 
 /// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
@@ -130,12 +160,20 @@ struct Ring {
 }
 
 impl Ring {
-    /// The rings that a body fills and reads. None if not all their copies can be issued ahead, as those under a condition.
-    fn of(kernel: &Kernel, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
+    /// The rings that a body fills and reads. None if not all their copies can be issued ahead, as those under a condition, or in a loop
+    /// whose iterations are not known in advance.
+    fn of(kernel: &Kernel, looped: OpId, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
         let of_body =
             |ring: &&Prefetched| ops.iter().any(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe)));
         let rings: Vec<&Prefetched> = prefetched.iter().filter(of_body).collect();
         let distance = u16::try_from(rings.iter().map(|ring| ring.distance).min()?).ok()?;
+        let op = kernel.op(looped);
+        let bounds = [op.args.first()?, op.args.get(2)?].map(|v| kernel.int_constant(*v));
+        // Whether an iteration exists can then be told without sums that wrap.
+        let simple = matches!(bounds, [Some(lo), Some(1)] if lo - i64::from(distance) >= i64::from(i32::MIN));
+        if op.kind == OpKind::For(ForKind::Distributed) || modulo::is_left(kernel, looped) || !simple {
+            return None;
+        }
         let carried = rings.iter().all(|ring| ring.carried);
         let (mut fills, mut waits, mut named) = (Vec::new(), Vec::new(), SortedSet::<Value>::new());
         for id in ops {
@@ -154,7 +192,7 @@ impl Ring {
                 }
                 OpKind::Ttg(TtgOp::Acquire(_)) => fills.push(*id),
                 OpKind::Ttg(TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm) => waits.push(*id),
-                OpKind::Ttg(TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release) => {}
+                OpKind::Ttg(TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release | TtgOp::AccMma) => {}
                 // Others, and branches with tokens, need their own iteration.
                 _ => return None,
             }
