@@ -184,8 +184,9 @@ impl Ring {
                 continue;
             }
             match &op.kind {
-                OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. })
-                    if !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
+                // The stages of waits that run ahead are filled beyond the last iteration, under a condition.
+                OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. })
+                    if !carried || skipped.is_none() && !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
                 {
                     named.extend(op.args.iter().copied());
                     fills.push(*id);
@@ -196,6 +197,16 @@ impl Ring {
                 // Others, and branches with tokens, need their own iteration.
                 _ => return None,
             }
+        }
+        // As many stages are held as there are iterations ahead, and one more, each with so many fills.
+        let enough = |ring: &&Prefetched| {
+            let acquires =
+                ops.iter().filter(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe))).count();
+            let slots = kernel.pipes.get(ring.pipe.index()).map_or(0, |pipe| pipe.slots);
+            u32::try_from(acquires).is_ok_and(|acquires| acquires * (u32::from(distance) + 1) <= slots)
+        };
+        if !rings.iter().all(enough) || !named.iter().all(|v| is_known_ahead(kernel, looped, ops, *v, &fills)) {
+            return None;
         }
         let nested = ops.iter().flat_map(|id| &kernel.op(*id).regions).any(|block| {
             let mut any = false;
@@ -212,6 +223,34 @@ impl Ring {
         let fills = ops.iter().copied().filter(|id| fills.contains(id) || names(id)).collect();
         (!nested).then_some(Ring { distance, carried, fills, waits })
     }
+}
+
+/// Whether a value of a body is a token of these fills, or can be computed again for a later iteration, from the counter alone.
+fn is_known_ahead(kernel: &Kernel, looped: OpId, ops: &[OpId], value: Value, fills: &[OpId]) -> bool {
+    let carried = kernel.op(looped).regions.first().and_then(|body| kernel.block(*body).args.get(1..));
+    let (mut open, mut seen) = (vec![value], SortedSet::new());
+    // This ends: each value is looked at once.
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        if carried.is_some_and(|carried| carried.contains(&value)) {
+            return false;
+        }
+        let Def::Result(id, _) = kernel.value(value).def else { continue };
+        if !ops.contains(&id) || fills.contains(&id) {
+            continue;
+        }
+        let op = kernel.op(id);
+        let names = matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }));
+        let simple = |v: &Value| matches!(kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..));
+        let computed = op.kind.effect() == Effect::Pure && op.regions.is_empty() && op.results.iter().all(simple);
+        if !names && !computed {
+            return false;
+        }
+        open.extend(&op.args);
+    }
+    true
 }
 
 /// The operations of a body, with the wait for a stage before the copies for a later one: one barrier then shows that the bytes are there, and

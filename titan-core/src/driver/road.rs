@@ -247,15 +247,16 @@ fn stores_over_tiles(program: &Kernel) -> bool {
 ///
 /// If the program does not fit because the buffers of stores in flight cannot share bytes with other regions, the plan is changed to one
 /// that waits for the stores. So they never cost a slot of a ring.
-pub(super) fn estimate(kernel: &Verified, plan: &mut Plan) -> Result<Estimate, LowerError> {
+pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, ahead: &[Prefetched]) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
+    let anew = order::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, ahead));
     let counted = complete::complete(&laid_out, plan.target.copy_async);
-    let mut program = expand::expand(&counted, &plan.target, REGISTERS, kernel.rings_begin_anew())?;
+    let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
         if !plan.stores_waited && stores_over_tiles(&program) && allocate::stores_need_more(&program) {
             plan.stores_waited = true;
-            return estimate(kernel, plan);
+            return estimate(kernel, plan, ahead);
         }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }

@@ -210,7 +210,7 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
     if schedule.arguments == Arguments::AlignedInputs {
         plan.leave_outputs(&rings);
     }
-    let estimate = road::estimate(&rings, &mut plan)?;
+    let estimate = road::estimate(&rings, &mut plan, &schedule.prefetched())?;
     let warps = rings.roles.is_empty().then_some(plan.warps);
     let schedule = Schedule { warps, stores_waited: plan.stores_waited, ..schedule.clone() };
     Ok((Filled { schedule, rings, plan }, estimate))

@@ -10,6 +10,7 @@
 //! kernels keep their roles.
 
 use super::edit::Edit;
+use super::implicit;
 use crate::collections::SortedMap;
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, TtgOp, Ty, Value};
 
@@ -191,6 +192,9 @@ impl Fuse {
         let first = *edit.kernel.op(computes).args.first()?;
         if first != lo && !same_constant(&edit.kernel, first, lo) {
             return None;
+        }
+        if edit.kernel.op(computes).kind != OpKind::For(ForKind::Distributed) {
+            implicit::from_zero(edit, computes)?;
         }
         edit.pending.push(computes);
         let outer = std::mem::take(&mut edit.pending);

@@ -186,7 +186,7 @@ fn view(edit: &mut Edit, kernel: &Kernel, body: Block, perm: Value, (field, load
 
 /// Changes a loop over `lo..hi` with a variable `lo` to `0..n`: near 2³¹, `lo + 1` could overflow, and copies would be issued wrongly. Such
 /// a loop has at most 2³¹ − 1 iterations.
-fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
+pub(super) fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
     let op = edit.kernel.op(looped).clone();
     let ([lo, hi, ..], [body]) = (&op.args[..], &op.regions[..]) else { return None };
     if edit.kernel.int_constant(*lo).is_some() {
@@ -196,7 +196,7 @@ fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
     let [zero, span] = [edit.i32(0)?, edit.one(OpKind::Binary(BinOp::Sub), &[*hi, *lo])?];
     let n = edit.one(OpKind::Select, &[some, span, zero])?;
     let fits = edit.one(OpKind::Cmp(Pred::Ge), &[n, zero])?;
-    let message = "a `pipelined` loop has at most 2147483647 iterations".to_owned();
+    let message = "a loop over stages has at most 2147483647 iterations".to_owned();
     edit.raw(OpKind::Assert(message), &[fits], &[], Vec::new());
     let old = *edit.kernel.block(*body).args.first()?;
     let outer = std::mem::take(&mut edit.pending);

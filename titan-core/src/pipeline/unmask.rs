@@ -19,7 +19,9 @@
 //! On request, the tiles that a loop loads count as masks too: the first loop then has only tiles without elements beyond the end of the
 //! tensor along the loop's axis, including the tiles that are prefetched.
 //!
-//! The caller verifies the result.
+//! In the driver, this comes after loops were expanded by their schedules ([`super::modulo`]): the loop is split as it is then, and copies that
+//! run ahead in the first part are for iterations of the second. The accesses of the result are verified with the barrier program; that a
+//! condition holds below its threshold follows from the sums in `threshold.rs`.
 //!
 //! Deliberately absent: conditions that hold for the last iterations instead of the first, as in sliding windows; loops with early
 //! exits; steps other than 1; conditions in nested regions.
@@ -91,6 +93,9 @@ fn find(kernel: &Kernel, looped: OpId, tiles: bool) -> Option<Found> {
             }
         } else if tiles {
             thresholds.extend(of_tile(kernel, (body, &inside), op));
+            for region in &op.regions {
+                kernel.walk_block(*region, &mut |_, op| thresholds.extend(of_tile(kernel, (body, &inside), op)));
+            }
         }
     }
     (!thresholds.is_empty()).then_some(Found { looped, masks, thresholds })
@@ -202,6 +207,7 @@ const fn keeps_truth(kind: &OpKind) -> bool {
             | OpKind::Broadcast { .. }
             | OpKind::Permute(_)
             | OpKind::Reshape(_)
+            | OpKind::Local(LocalOp::Convert)
             | OpKind::Ttg(TtgOp::Rematerialize)
     )
 }

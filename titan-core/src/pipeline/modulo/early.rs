@@ -80,8 +80,6 @@ pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
 /// What an operation does if it runs ahead; `None` if it may not.
 pub(super) fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
     match of_ring(kernel, id) {
-        // A copy with a condition of its own would need the conjunction of both.
-        Some(Early::Fills(_)) if is_conditional(kernel, id) => None,
         Some(early) => Some(early),
         None => only_reads(kernel, id).then_some(Early::Harmless),
     }
@@ -98,8 +96,11 @@ fn is_conditional(kernel: &Kernel, id: OpId) -> bool {
 fn only_reads(kernel: &Kernel, id: OpId) -> bool {
     let op = kernel.op(id);
     let shows = traffic(&op.kind).accesses.iter().flatten().any(|access| access.writes || access.on == On::Tensor);
+    // The steps of a loop are not 0 in any iteration if they are constant.
+    let ends = op.kind != OpKind::Loop
+        && (!op.kind.is_loop() || op.args.get(2).is_some_and(|step| kernel.int_constant(*step).is_some()));
     let reads = !shows
-        && op.kind != OpKind::Loop
+        && ends
         && match op.kind.effect() {
             Effect::Pure | Effect::Read | Effect::Control => true,
             Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
@@ -135,6 +136,12 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
     }
     for (id, lead) in ops {
         match of_ring(kernel, *id) {
+            // It would need the conjunction of both conditions.
+            Some(Early::Fills(pipe))
+                if leads.get(&pipe).is_some_and(|lead| *lead > 0) && is_conditional(kernel, *id) =>
+            {
+                return at(*id, "a copy with a condition cannot be ahead where waits for its stages are");
+            }
             Some(Early::Fills(pipe)) if leads.get(&pipe) != Some(lead) => {
                 return at(*id, "the schedule reads stages of this ring before it fills them");
             }
@@ -153,5 +160,18 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
         }
     }
     leads.retain(|_, lead| *lead > 0);
+    for (pipe, _) in leads.iter() {
+        let of_ring = |fills: bool| {
+            ops.iter().find(|(id, _)| {
+                of_ring(kernel, *id) == Some(if fills { Early::Fills(*pipe) } else { Early::Reads(*pipe) })
+            })
+        };
+        if let (None, Some((id, _))) = (of_ring(true), of_ring(false)) {
+            return at(
+                *id,
+                "the schedule awaits stages of this ring for iterations that do not exist, and nothing fills them",
+            );
+        }
+    }
     Ok(Beyond::Drained(leads))
 }

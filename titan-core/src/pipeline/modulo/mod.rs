@@ -44,7 +44,7 @@
 //! carries for (v, c) are passed on as (v, c + 1), so that there are at most as many for v as its lead.
 //!
 //! Deliberately absent: the choice of the schedule; dependences through memory and rings, which whoever chooses the schedule must keep: the
-//! rules of barrier programs show that accesses are ordered, but not that the order is that of the original loop; prologues and epilogues with guards, for operations that phantoms may not execute; loops
+//! checker shows that these are kept; loops
 //! that are left early, and `loop`s, which have one stage.
 
 mod around;

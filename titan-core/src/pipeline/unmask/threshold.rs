@@ -14,7 +14,7 @@
 
 use crate::analysis::affine::Range;
 use crate::collections::SortedSet;
-use crate::ir::{BinOp, Block, Kernel, Op, OpKind, Pred, TtgOp, Ty, Unit, Value};
+use crate::ir::{BinOp, Block, Kernel, LocalOp, Op, OpKind, Pred, TtgOp, Ty, Unit, Value};
 use crate::pipeline::edit::Edit;
 
 /// The iteration below which a property holds.
@@ -132,6 +132,8 @@ fn sum(kernel: &Kernel, looped: Loop<'_>, value: Value, depth: usize) -> Option<
             | OpKind::Reshape(_)
             | OpKind::Permute(_)
             | OpKind::Ttg(TtgOp::Rematerialize)
+            // A part of a tile has some of its numbers.
+            | OpKind::Local(LocalOp::Convert | LocalOp::Slice { .. })
     );
     if same {
         return arg(0);

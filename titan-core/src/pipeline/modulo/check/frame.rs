@@ -3,7 +3,7 @@
 use super::labels::{At, Label, Labels, is_computed};
 use super::touches::{Object, numbered};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Kernel, OpId, OpKind, Ty, Value};
+use crate::ir::{ForKind, Kernel, OpId, OpKind, Ty, Value};
 
 /// The place of an execution in the order of the kernel before: the iteration, and the place in the body.
 pub(super) type Moment = (i32, usize);
@@ -15,6 +15,8 @@ pub(super) struct Frame {
     pub(super) ops: Vec<OpId>,
     pub(super) end: OpId,
     counter: Option<Value>,
+    /// Whether its iterations are dealt to programs, so that the next counter is not one step later.
+    is_distributed: bool,
     /// What iterations pass on: the arguments of the body, what they are first, and what is passed on.
     pub(super) carried: Vec<Value>,
     initial: Vec<Label>,
@@ -55,6 +57,7 @@ impl Frame {
             looped,
             ops: ops.to_vec(),
             end: *end,
+            is_distributed: op.kind == OpKind::For(ForKind::Distributed),
             counter: body.args.first().copied().filter(|_| is_for),
             carried: body.args.get(usize::from(is_for)..)?.to_vec(),
             initial: initial.to_vec(),
@@ -112,7 +115,11 @@ impl Frame {
 
     fn find_one(&mut self, kernel: &Kernel, labels: &mut Labels, at: At, outside: &dyn Fn(Value) -> Option<Label>) {
         if let Some(counter) = self.counter {
-            let label = labels.counter(self.looped, self.lo, self.step, at);
+            let label = if self.is_distributed {
+                labels.unknown(Some(Vec::new()))
+            } else {
+                labels.counter(self.looped, self.lo, self.step, at)
+            };
             self.labels.insert((at, counter), label);
         }
         for (place, value) in self.carried.clone().into_iter().enumerate() {
@@ -198,7 +205,9 @@ pub(super) fn results(
     results
         .map(|value| match kernel.ty(*value) {
             Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => own(labels, (!named.is_empty()).then(|| named.clone())),
-            Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, None),
+            // An MMA in flight reads the memory of its operands, and of those before it.
+            Ty::Compute(..) => own(labels, Some(named.clone())),
+            Ty::Token(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, None),
             Ty::Scalar(_) | Ty::Tile(..) => own(labels, Some(Vec::new())),
         })
         .collect()

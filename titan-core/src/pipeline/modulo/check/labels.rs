@@ -146,6 +146,18 @@ impl Labels {
         }
     }
 
+    /// Whether a name of memory is made of others with numbers that are always the same, so that it is in bounds in all iterations if it is
+    /// in one.
+    pub(super) fn is_fixed(&self, label: Label) -> bool {
+        match self.data.get(label.0 as usize) {
+            Some(Data::Sum(_, terms)) => terms.is_empty(),
+            // A term is made of labels that are older than it.
+            Some(Data::Term(_, args, _)) => args.iter().all(|arg| self.is_fixed(*arg)),
+            Some(Data::Unknown | Data::Instance(_)) => true,
+            Some(Data::Product(..) | Data::Iteration(_)) | None => false,
+        }
+    }
+
     /// The operands of the comparison whose result a label is: `a < b`.
     pub(super) fn less(&self, label: Label) -> Option<[Label; 2]> {
         match self.data.get(label.0 as usize)? {

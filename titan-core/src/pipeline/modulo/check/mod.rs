@@ -52,11 +52,13 @@ mod touches;
 
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, Value};
+use crate::ir::{Block, Kernel, Op, OpId, OpKind, Ty, Value};
 use frame::Frame;
-use labels::{At, Label, Labels};
+use labels::{At, Label, Labels, is_computed};
 
 /// Checks that a kernel is another one with the loops expanded that have schedules there.
+///
+/// Both kernels must be well-formed, so that values are defined where they are used.
 ///
 /// # Errors
 /// The first operation of the kernel before of which this cannot be shown.
@@ -71,6 +73,11 @@ pub fn check(before: &Kernel, after: &Kernel) -> Result<(), Violation> {
     });
     if homes.is_empty() && before == after {
         return Ok(());
+    }
+    let declared =
+        |kernel: &Kernel| (kernel.sig.clone(), kernel.pipes.clone(), kernel.roles.clone(), kernel.laid_out.clone());
+    if declared(before) != declared(after) {
+        return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
     let mut check = Check {
         before,
@@ -220,7 +227,9 @@ impl Check<'_> {
     fn same(&mut self, old: OpId, new: OpId, beyond: bool) -> Checked {
         let (before, after) = (self.before, self.after);
         let (was, is) = (before.op(old), after.op(new));
-        let types = |kernel: &Kernel, op: &Op| op.results.iter().map(|v| kernel.ty(*v)).collect::<Vec<_>>();
+        let types = |kernel: &Kernel, op: &Op| {
+            op.results.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect::<Vec<_>>()
+        };
         if was.kind != is.kind
             || was.args.len() != is.args.len()
             || was.regions.len() != is.regions.len()
@@ -246,11 +255,20 @@ impl Check<'_> {
     fn touch(&mut self, old: OpId, new: OpId, beyond: bool) -> Checked {
         let op = self.after.op(new);
         let args: Checked<Vec<Label>> = op.args.iter().map(|v| self.new_of(old, *v)).collect();
-        let mut touches = touches::touches(self.after, op, &args?, &self.labels);
+        let args = args?;
+        let mut touches = touches::touches([self.before, self.after], op, &args, &self.labels);
         if op.results.iter().any(|v| self.in_registers.contains(v)) {
             touches.objects.push((touches::Object::Registers, false));
         }
-        let may_not_end = op.kind == OpKind::Loop;
+        // Beyond the last iteration, numbers may be any: steps of 0, places beyond the end of a tile.
+        let is_fixed = |place: usize| args.get(place).is_some_and(|label| self.labels.is_fixed(*label));
+        let may_not_end = op.kind == OpKind::Loop
+            || matches!(op.kind, OpKind::For(_)) && args.get(2).is_none_or(|step| self.labels.known(*step).is_none());
+        let beyond_end = (0..op.args.len()).any(|place| {
+            let is_name = matches!(self.after.ty(op.args[place]), Ty::Smem(..));
+            is_name && !is_computed(self.after, op) && !is_fixed(place)
+        });
+        let may_not_end = may_not_end || beyond_end;
         let shows = touches.of_tensors || may_not_end || touches.objects.iter().any(|(_, changes)| *changes);
         let around = self.frames.split_last().filter(|_| beyond).map_or(&self.frames[..], |(_, around)| around);
         if shows && around.iter().any(|frame| frame.phantom) {
@@ -276,7 +294,9 @@ impl Check<'_> {
         let operands: Checked<Vec<Label>> = was.args.iter().map(|v| self.old_of(looped, *v)).collect();
         let frame = Frame::new(before, looped, &operands?, &mut self.labels);
         let (Some(frame), Some(body)) = (frame, is.regions.first()) else { return refuse(looped, "it has no body") };
-        if was.kind != is.kind || is.args.len() < was.args.len() || is.results.len() < was.results.len() {
+        let typed = |kernel: &Kernel, value: &Value| (kernel.ty(*value), kernel.value(*value).place);
+        let differs = was.results.iter().zip(&is.results).any(|(old, new)| typed(before, old) != typed(after, new));
+        if was.kind != is.kind || is.args.len() < was.args.len() || is.results.len() < was.results.len() || differs {
             return refuse(looped, "another loop is executed instead");
         }
         self.frames.push(frame);

@@ -172,6 +172,15 @@ impl<'k> Check<'k> {
         }
         let beyond: SortedSet<Pipe> =
             counts.iter().filter(|(_, count)| **count != iterations).map(|(pipe, _)| *pipe).collect();
+        let fills = |pipe: Pipe| {
+            made.ops.iter().any(|id| {
+                matches!(before.op(*id).kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }))
+                    && ring_of(before, before.op(*id)) == Some(pipe)
+            })
+        };
+        if !beyond.iter().all(|pipe| fills(*pipe)) {
+            return refuse(made.looped, "stages are awaited for iterations that do not exist, which nothing fills");
+        }
         for id in &made.ops {
             let mut nested = Vec::new();
             before.op(*id).regions.iter().for_each(|block| before.walk_block(*block, &mut |id, _| nested.push(id)));
@@ -217,7 +226,7 @@ impl<'k> Check<'k> {
                 let results = self.labels.computed(after, op, args?);
                 self.new.extend(op.results.iter().copied().zip(results));
                 rest = others;
-            } else if let Some(old) = self.origin(*id).and_then(|origin| self.of_body(looped, origin)) {
+            } else if let Some(old) = self.part_of(looped, *id) {
                 let Some(unit) = self.unit(old, rest) else { return refuse(old, "it is not executed") };
                 self.once(old, &unit, place)?;
                 rest = unit.others;
@@ -227,6 +236,18 @@ impl<'k> Check<'k> {
             }
         }
         Ok(())
+    }
+
+    /// The operation of a loop's body that an operation of the kernel after is executed for, if it is not a branch or a loop that was made for
+    /// the schedule of this loop. One that was made for a nested loop belongs to that.
+    fn part_of(&self, looped: OpId, id: OpId) -> Option<OpId> {
+        if let Some(origin) = self.origin(id) {
+            return self.of_body(looped, origin);
+        }
+        let mut inside = Vec::new();
+        self.after.op(id).regions.iter().for_each(|block| self.after.walk_block(*block, &mut |id, _| inside.push(id)));
+        let first = inside.into_iter().find_map(|id| self.origin(id))?;
+        self.of_body(looped, first).filter(|old| self.is_scheduled(*old))
     }
 
     /// Executes a branch or a loop that the rewriter made: a branch that guards operations, or a loop over the first turns of a prologue.

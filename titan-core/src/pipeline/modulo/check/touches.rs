@@ -4,25 +4,26 @@
 //!
 //! | object | is changed by | is touched by |
 //! |---|---|---|
-//! | a token, an MMA in flight | what consumes it | what borrows it, reads of the stage by names made from it |
+//! | a token, an MMA in flight | what consumes it | what borrows it, reads of the stage by names made from it; until an MMA in flight on a stage is waited for, what uses its result |
 //! | a tile in shared memory | stores, copies to it, waits for its copies | loads, MMAs, stores from it |
 //! | one side of a ring: acquisitions, fills, pending waits, waits, releases | each of them, since they name the next time | |
 //! | the stage of a time of a ring | the fill with this number | the wait with this number |
 //! | the slot of a time of a ring | the acquisition that is D, the number of slots, after the release with this number | this release |
 //! | a tensor | stores, atomic updates | loads, copies |
 //! | all tensors | atomic updates | all accesses to tensors |
-//! | all shared memory | fences between proxies, waits for all bulk stores | all accesses to shared memory |
+//! | all shared memory and tensors | fences between proxies; of shared memory, waits for all bulk stores | all accesses |
 //! | the registers of MMAs in flight | the fence of warpgroup MMAs | these MMAs, what computes their operands |
-//! | what can be observed | prints, traps | stores and atomic updates |
+//! | what can be observed | prints, traps, stores of elements, atomic updates, a loop that may not end | stores of tiles |
 //! | everything | operations of barrier programs, and others that loops with schedules do not contain | all others with an effect |
 //!
+//! Copies to a ring read tensors that nothing in the kernel writes (T0617), so that their order against stores does not matter.
 //! Fills and waits have numbers only where a body has as many of one as of the other, none of them in a branch or a loop; the same applies to
 //! acquisitions and releases. That no slot is overwritten too early, and that no wait is for ever, is shown of the barrier program.
 
 use super::labels::{Label, Labels};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Effect, Family, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use, Value};
+use crate::ir::{Def, Effect, Family, Flow, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use, Value};
 
 /// One side of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +97,13 @@ pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object
     ops.iter().filter_map(|id| Some((side(id)?, *id))).for_each(|(key, id)| found.entry(key).or_default().push(id));
     let mut numbers = SortedMap::new();
     for (pipe, decl) in kernel.pipes.iter().enumerate().map(|(at, decl)| (Pipe::new(at), decl)) {
+        let mut nested = false;
+        for block in ops.iter().flat_map(|id| &kernel.op(*id).regions) {
+            kernel.walk_block(*block, &mut |_, op| nested |= ring_of(kernel, op) == Some(pipe));
+        }
+        if nested {
+            continue;
+        }
         let of = |side: usize| found.get(&(pipe, side)).map_or(&[][..], Vec::as_slice);
         let slots = i32::try_from(decl.slots).unwrap_or(i32::MAX / 2);
         for (first, second) in [(0, 1), (2, 3)] {
@@ -152,15 +160,34 @@ pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
     })
 }
 
-/// The operands of warpgroup MMAs that are tiles in registers.
+/// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them.
 pub(super) fn operands_in_registers(kernel: &Kernel) -> SortedSet<Value> {
     let mmas = kernel.ops.iter().filter(|op| op.kind == OpKind::Nv(NvOp::Wgmma));
-    mmas.flat_map(|op| &op.args).copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..))).collect()
+    let mut open: Vec<Value> =
+        mmas.flat_map(|op| &op.args).copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..))).collect();
+    let mut found = SortedSet::new();
+    // This ends: each value is looked at once.
+    while let Some(value) = open.pop() {
+        if !found.insert(value) {
+            continue;
+        }
+        let Def::BlockArg(block, place) = kernel.value(value).def else { continue };
+        for op in kernel.ops.iter().filter(|op| op.regions.contains(&block) && op.kind.is_loop()) {
+            let counters = usize::from(op.kind != OpKind::Loop);
+            let Some(carried) = place.checked_sub(counters) else { continue };
+            open.extend(op.args.get(3 * counters + carried));
+            let end = kernel.block(block).ops.last().map(|end| kernel.op(*end));
+            open.extend(end.and_then(|end| end.args.get(carried)));
+        }
+    }
+    found
 }
 
 /// What an operation itself touches, without those nested in it. Its operands have these labels.
-pub(super) fn touches(kernel: &Kernel, op: &Op, args: &[Label], labels: &Labels) -> Touches {
-    let mut found = Found { kernel, op, args, labels, objects: Vec::new(), of_tensors: false };
+///
+/// `before` is the kernel whose operations instances are of.
+pub(super) fn touches([before, kernel]: [&Kernel; 2], op: &Op, args: &[Label], labels: &Labels) -> Touches {
+    let mut found = Found { before, kernel, op, args, labels, objects: Vec::new(), of_tensors: false };
     found.of_kind();
     found.of_tokens();
     found.of_accesses();
@@ -171,6 +198,7 @@ pub(super) fn touches(kernel: &Kernel, op: &Op, args: &[Label], labels: &Labels)
 }
 
 struct Found<'k> {
+    before: &'k Kernel,
     kernel: &'k Kernel,
     op: &'k Op,
     args: &'k [Label],
@@ -195,6 +223,15 @@ impl Found<'_> {
         }
     }
 
+    /// The memory that a root stands for.
+    fn object(&self, root: Label) -> Object {
+        let allocates = |op: &OpId| {
+            let op = self.before.ops.get(op.index());
+            op.is_some_and(|op| matches!(op.kind, OpKind::Local(LocalOp::Alloc { .. })))
+        };
+        self.labels.instance_of(root).filter(allocates).map_or(Object::Named(root), Object::Allocated)
+    }
+
     /// The memory that an operand names, or whatever of its kind there is.
     fn memory(&mut self, place: usize, changes: bool, any: Object) {
         let roots = self.args.get(place).map_or(&[][..], |label| self.labels.roots(*label));
@@ -202,10 +239,7 @@ impl Found<'_> {
             self.changes(any);
         }
         for root in roots {
-            let allocated = self.labels.instance_of(*root).filter(|op| {
-                matches!(self.kernel.ops.get(op.index()).map(|op| &op.kind), Some(OpKind::Local(LocalOp::Alloc { .. })))
-            });
-            self.objects.push((allocated.map_or(Object::Named(*root), Object::Allocated), changes));
+            self.objects.push((self.object(*root), changes));
         }
         self.touches(any);
     }
@@ -214,8 +248,10 @@ impl Found<'_> {
     fn of_kind(&mut self) {
         match self.op.kind.family() {
             Family::Data(effect) => self.of_data(effect),
-            // What is in a branch or a loop is told operation by operation.
-            Family::Flow(_) => {}
+            // What is in a branch or a loop is told operation by operation; a `loop` may not end.
+            Family::Flow(Flow::Loop) => self.changes(Object::Observed),
+            Family::Flow(Flow::For(_) | Flow::If | Flow::Yield | Flow::Break(_) | Flow::Continue(_) | Flow::Return) => {
+            }
             Family::Ttg(op) => self.of_ttg(op),
             Family::Local(op) => self.of_local(op),
             Family::Region(_) | Family::Amd(_) => self.changes(Object::Everything),
@@ -227,9 +263,11 @@ impl Found<'_> {
         match effect {
             Effect::Pure | Effect::Read | Effect::Control => {}
             Effect::Trap | Effect::Print => self.changes(Object::Observed),
+            // A store of an element traps if there is no such element; one of a tile leaves out what is outside.
+            Effect::Write if self.op.kind == OpKind::Set => self.changes(Object::Observed),
             Effect::Write => self.touches(Object::Observed),
             Effect::Atomic => {
-                self.touches(Object::Observed);
+                self.changes(Object::Observed);
                 self.changes(Object::Tensors);
             }
             Effect::Pipeline => self.changes(Object::Everything),
@@ -258,7 +296,10 @@ impl Found<'_> {
             | TtgOp::StoreWait
             | TtgOp::Rematerialize => {}
             TtgOp::StoreIssue(_) => self.touches(Object::Observed),
-            TtgOp::Fence { .. } => self.changes(Object::Shared),
+            TtgOp::Fence { .. } => {
+                self.changes(Object::Shared);
+                self.changes(Object::Tensors);
+            }
             // An accumulator releases stages whose tokens it has taken.
             TtgOp::AccStart(_) | TtgOp::AccMma | TtgOp::AccFinish => self.changes(Object::Everything),
             TtgOp::Roles | TtgOp::Finalize | TtgOp::Claim(..) => self.changes(Object::Everything),
@@ -332,7 +373,14 @@ impl Found<'_> {
         };
         for (value, label) in self.op.args.iter().zip(self.args) {
             match self.kernel.ty(*value) {
-                Ty::Token(..) | Ty::Compute(..) | Ty::Acc(..) => self.objects.push((Object::Named(*label), !borrows)),
+                Ty::Token(..) | Ty::Acc(..) => self.objects.push((Object::Named(*label), !borrows)),
+                // An MMA in flight reads its operands until it is waited for.
+                Ty::Compute(..) => {
+                    self.objects.push((Object::Named(*label), !borrows));
+                    for root in self.labels.roots(*label) {
+                        self.objects.push((self.object(*root), false));
+                    }
+                }
                 // These belong to barrier programs.
                 Ty::Barrier(_) => self.objects.push((Object::Everything, true)),
                 Ty::Scalar(_) | Ty::Tile(..) | Ty::Tensor(..) | Ty::Source(..) | Ty::Smem(..) => {}
