@@ -12,7 +12,10 @@ fn gelu<S: Shape>(x: Tile<f32, S>) -> Tile<f32, S> {
 }
 
 /// `C = gelu(A · Wᵀ + bias)`
-#[titan::kernel(instances((BM, BN, BK) in [(8, 16, 4), (128, 128, 64)]))]
+///
+/// The assembler computes `erf` of all elements of a thread side by side. With 64 elements or more it runs out of registers, so tiles are not
+/// larger than 64 × 64.
+#[titan::kernel(instances((BM, BN, BK) in [(8, 16, 4), (64, 64, 64)]))]
 pub fn linear_gelu<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<bf16, 2>,
     #[shape(N, K)] w: &Tensor<bf16, 2>,
@@ -46,10 +49,10 @@ pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> tit
     };
     let want: Vec<f64> = sums.into_iter().enumerate().map(exact).collect();
     let (mut c, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
-    // Large tiles for large matrices.
-    if m >= 128 {
-        linear_gelu::<128, 128, 64>(&a, &w, bias, &mut c).sync()?;
-        linear_gelu::reference::<128, 128, 64>(&a, &w, bias, &mut again)?;
+    // Larger tiles for large matrices.
+    if m >= 64 {
+        linear_gelu::<64, 64, 64>(&a, &w, bias, &mut c).sync()?;
+        linear_gelu::reference::<64, 64, 64>(&a, &w, bias, &mut again)?;
     } else {
         linear_gelu::<8, 16, 4>(&a, &w, bias, &mut c).sync()?;
         linear_gelu::reference::<8, 16, 4>(&a, &w, bias, &mut again)?;
@@ -61,6 +64,6 @@ fn main() -> titan::Result<()> {
     let dev = Device::best()?;
     common::report("linear + bias + GELU", &dev, check(&dev, [21, 37, 10], true)?, 1e-2);
     common::report("linear + GELU", &dev, check(&dev, [21, 37, 10], false)?, 1e-2);
-    common::report("linear + bias + GELU, large tiles", &dev, check(&dev, [200, 136, 96], true)?, 1e-2);
+    common::report("linear + bias + GELU, larger tiles", &dev, check(&dev, [200, 136, 96], true)?, 1e-2);
     Ok(())
 }

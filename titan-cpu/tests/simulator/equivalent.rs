@@ -4,6 +4,7 @@
 //! Deliberately absent: proofs for kinds whose mutants some layer always finds. A mutant that no layer finds and that has no proof here fails
 //! the test.
 
+use super::barriers_for_nothing::orders_nothing;
 use std::collections::BTreeSet;
 use titan_core::analysis::uses::Tree;
 use titan_core::ir::{Claim, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
@@ -23,6 +24,7 @@ pub(super) fn is_equivalent(kind: &str, program: &Kernel, id: OpId) -> bool {
         }
         // The round after the last one: no wait is for it.
         "a round that counts, and not its parity" => !is_read(program, op.results[0]),
+        "a barrier between warps is gone" => orders_nothing(program, id),
         "a barrier within a warp is gone" => is_ordered_by_the_role(program, id),
         "a group of bulk stores is not committed" => joins_the_next_group(program, id),
         "a fence of initialised barriers is gone" => is_fenced_again(program, id),
@@ -88,7 +90,8 @@ fn passed_on(program: &Kernel, tree: &Tree, user: OpId, at: usize) -> Option<Vec
     match op.kind {
         OpKind::For(_) => carried(user, at.checked_sub(3)?),
         OpKind::Continue(0) => {
-            tree.parent(user).filter(|of| matches!(program.op(*of).kind, OpKind::For(_))).and_then(|of| carried(of, at))
+            let of = tree.parent(user).filter(|of| matches!(program.op(*of).kind, OpKind::For(_)))?;
+            if runs_at_most_once(program, of) { Some(vec![*program.op(of).results.get(at)?]) } else { carried(of, at) }
         }
         OpKind::Yield => {
             let of = program.op(tree.parent(user)?);
@@ -97,6 +100,13 @@ fn passed_on(program: &Kernel, tree: &Tree, user: OpId, at: usize) -> Option<Vec
         OpKind::Binary(_) | OpKind::Cmp(_) | OpKind::Select | OpKind::Nv(NvOp::MbarrierAt) => Some(op.results.clone()),
         _ => None,
     }
+}
+
+/// Whether no iteration of a loop comes after another one: its bounds and its step are constants.
+fn runs_at_most_once(program: &Kernel, looped: OpId) -> bool {
+    let number = |at: usize| program.op(looped).args.get(at).and_then(|value| program.int_constant(*value));
+    let (Some(first), Some(end), Some(step)) = (number(0), number(1), number(2)) else { return false };
+    step > 0 && end.saturating_sub(first) <= step
 }
 
 /// Whether the loads of the other lanes of a warp are complete at an operation: a barrier of all warps of the role comes after the last load

@@ -4,6 +4,7 @@
 
 mod agreement;
 mod attention;
+mod barriers_for_nothing;
 mod chosen;
 mod documented;
 mod ends;

@@ -49,6 +49,19 @@ fn sizes_of_right(number: usize) -> Vec<(i64, i64)> {
     SIZES.into_iter().enumerate().filter(|(size, _)| is_meant(*size)).map(|(_, size)| size).collect()
 }
 
+/// The largest constant that an extent exceeds.
+const LARGEST_PLACE: i64 = 1024;
+
+/// The sizes with which a mutant runs that is wrong. If it has constants that are no place in tensors of the other sizes, one is added in
+/// whose tensors they are.
+fn sizes_of_wrong(mutant: &Text) -> Vec<(i64, i64)> {
+    let constant = |line: &String| line.split_once(" = const ")?.1.strip_suffix(" : i32")?.parse().ok();
+    let largest = mutant.0.iter().filter_map(constant).filter(|place| *place <= LARGEST_PLACE).max();
+    let reached = SIZES.iter().map(|(extent, _)| *extent).max();
+    let further = largest.filter(|place| Some(*place) >= reached).map(|place| (place + 16, 3));
+    SIZES.into_iter().chain(further).collect()
+}
+
 /// Whether something is wrong in some order, for some sizes.
 fn explored(kernel: &WellFormed, sizes: &[(i64, i64)], max_states: u64) -> Result<Option<sim::Finding>, String> {
     let mut bound = None;
@@ -174,7 +187,7 @@ fn row((number, kind): (usize, &Kind), sources: &[Source], running: &[Running<'_
         };
         let (states, sizes) = match kind.fate {
             Fate::Same => (STATES_OF_RIGHT, sizes_of_right(number)),
-            Fate::Wrong | Fate::Idle => (STATES, SIZES.into()),
+            Fate::Wrong | Fate::Idle => (STATES, sizes_of_wrong(mutant)),
         };
         match explored(&kernel, &sizes, states) {
             Ok(Some(what)) if !may_be_found(kind.fate, what.kind) => missed(&what.to_string()),
@@ -290,8 +303,9 @@ they are not.
   a condition that never holds, and programs with opaque calls, whose effect on memory is unknown.
 * *not well formed*: how many of those tried have no defined execution, as when a token crosses from role to role. The two columns that
   follow do not count these.
-* *model checker*: in how many it finds an error, in every order, with 0, 1, 3 and 6 tiles, with a count below zero and with an odd extent below the counts. *runs*: in how
-  many the simulator with its sanitizer finds an error in one of 8 schedules for each size.
+* *model checker*: in how many it finds an error, in every order, with 0, 1, 3 and 6 tiles, with a count below zero, with an odd extent below the counts, and
+  with extents beyond the constants of the program, up to {LARGEST_PLACE}. *runs*: in how many the simulator with its sanitizer finds an error in one of 8
+  schedules for each size.
 * *in Rust*: whether a kernel in Rust can express the change. Such a kernel is never executed: rustc or the verifier refuses it at the user's line.
 
 A mutant that only breaks the rules of tokens reads and writes the right data. A run reports the rule that is broken, such as a token that
