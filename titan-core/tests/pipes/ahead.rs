@@ -236,7 +236,7 @@ impl RingLoop {
     }
 }
 
-fn kernel(text: &str) -> Kernel {
+pub(super) fn kernel(text: &str) -> Kernel {
     parse_one(text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
 }
 

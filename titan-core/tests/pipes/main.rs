@@ -4,6 +4,7 @@
 mod ahead;
 mod anew;
 mod bounds;
+mod dependences;
 mod expanded;
 mod groups;
 mod modulo;
