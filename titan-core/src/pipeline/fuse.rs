@@ -197,6 +197,8 @@ impl Fuse {
             implicit::from_zero(edit, computes)?;
         }
         edit.pending.push(computes);
+        // No copy is in flight after the loop, so its shared memory may be reused.
+        edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
         let outer = std::mem::take(&mut edit.pending);
         self.names.insert(*edit.kernel.block(from).args.first()?, counter);
         for id in edit.kernel.block(from).ops.clone() {
