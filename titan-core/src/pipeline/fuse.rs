@@ -193,9 +193,11 @@ impl Fuse {
         if first != lo && !same_constant(&edit.kernel, first, lo) {
             return None;
         }
-        if edit.kernel.op(computes).kind != OpKind::For(ForKind::Distributed) {
-            implicit::from_zero(edit, computes)?;
+        // No iteration of a distributed loop can be ahead, and roles overlap copies with computation.
+        if edit.kernel.op(computes).kind == OpKind::For(ForKind::Distributed) {
+            return None;
         }
+        implicit::from_zero(edit, computes)?;
         edit.pending.push(computes);
         // No copy is in flight after the loop, so its shared memory may be reused.
         edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());

@@ -373,12 +373,6 @@ fn few_places_are_never_run() {
         "no roles D=2 P=0",
         "no roles D=3 P=0",
         "no roles D=4 P=0",
-        "fused roles D=1 readers=1 reading=0",
-        "fused roles D=1 readers=1 reading=1",
-        "fused roles D=1 readers=1 reading=2",
-        // There is one tile at least, and with the extents that are tried never two alone.
-        "pipelined D=2",
-        "pipelined D=3",
     ];
     assert!(same(&marked, &never), "{marked:?}");
 }
