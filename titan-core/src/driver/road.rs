@@ -145,7 +145,8 @@ const ROAD: &[Pass] = &[
 ];
 
 fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
-    in_stages(&scheduled(&kernel, way.bodies)?, way.unmasked).map_err(Stop::Refused)
+    // What the rule chose and cannot be carried out is not the user's mistake: a simpler schedule is taken, and said.
+    in_stages(&scheduled(&kernel, way.bodies)?, way.unmasked).map_err(Stop::Unproven)
 }
 
 /// A laid-out kernel with the schedules of its loops.
