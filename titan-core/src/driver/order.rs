@@ -104,9 +104,9 @@ pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
     let mut staged = 0;
     for (looped, body) in bodies(kernel) {
         let ops = &kernel.block(body).ops;
-        let of = |id: &&OpId| match kernel.op(**id).kind {
-            OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) => prefetched.iter().any(|ring| ring.pipe == pipe),
-            _ => false,
+        let of = |id: &&OpId| {
+            let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = kernel.op(**id).kind else { return false };
+            prefetched.iter().any(|ring| ring.pipe == pipe)
         };
         let here = ops.iter().filter(of).count();
         used += here;
@@ -183,19 +183,39 @@ impl Ring {
             if !op.args.iter().chain(&op.results).any(token) {
                 continue;
             }
-            match &op.kind {
+            // Others, and branches with tokens, need their own iteration.
+            let OpKind::Ttg(ttg) = &op.kind else { return None };
+            match ttg {
                 // The stages of waits that run ahead are filled beyond the last iteration, under a condition.
-                OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. })
+                TtgOp::AsyncProduce { skipped, .. }
                     if !carried || skipped.is_none() && !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
                 {
                     named.extend(op.args.iter().copied());
                     fills.push(*id);
                 }
-                OpKind::Ttg(TtgOp::Acquire(_)) => fills.push(*id),
-                OpKind::Ttg(TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm) => waits.push(*id),
-                OpKind::Ttg(TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release | TtgOp::AccMma) => {}
-                // Others, and branches with tokens, need their own iteration.
-                _ => return None,
+                TtgOp::Acquire(_) => fills.push(*id),
+                TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm => waits.push(*id),
+                TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release | TtgOp::AccMma => {}
+                TtgOp::AsyncProduce { .. }
+                | TtgOp::Fill(_)
+                | TtgOp::Poisoned
+                | TtgOp::Split(_)
+                | TtgOp::Join
+                | TtgOp::Read
+                | TtgOp::Write
+                | TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::ComputeIssue
+                | TtgOp::ComputeWait
+                | TtgOp::AccStart(_)
+                | TtgOp::AccFinish
+                | TtgOp::StoreIssue(_)
+                | TtgOp::StoreWait
+                | TtgOp::Roles
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Claim(..)
+                | TtgOp::Fence { .. } => return None,
             }
         }
         // As many stages are held as there are iterations ahead, and one more, each with so many fills.
