@@ -43,7 +43,7 @@ enum Kind {
     /// An operation is executed before the loop instead of in it.
     MovedOut,
     /// Another operation is executed instead.
-    OtherKind,
+    OtherOperation,
     /// A later use of a result names another one.
     Result,
     /// An operation is stated to be another one.
@@ -78,7 +78,7 @@ const KINDS: [Kind; 24] = [
     Kind::TwiceBefore,
     Kind::Dropped,
     Kind::MovedOut,
-    Kind::OtherKind,
+    Kind::OtherOperation,
     Kind::Result,
     Kind::Origin,
     Kind::Ahead,
@@ -324,7 +324,7 @@ impl<'r> Mutation<'r> {
                 ops.insert(at, id);
                 Some(())
             }
-            Kind::OtherKind => {
+            Kind::OtherOperation => {
                 let all: Vec<OpId> = [&inside[..], &before[..], &self.nested(&inside)[..]].concat();
                 let id = self.pick(&all)?;
                 let OpKind::Binary(now) = self.kernel.op(id).kind else { return None };
@@ -413,7 +413,7 @@ fn loops_over_rings_that_fill_read_or_release_otherwise_are_refused() {
         let right = |mutant: &Kernel| ahead::difference(&before, mutant, made.most()).is_none();
         mutate(&text, KINDS[turn % KINDS.len()], &mut rng, &mut counts, &right);
     }
-    let none_here = [Kind::PassedOn, Kind::Initial, Kind::OtherKind, Kind::Result];
+    let none_here = [Kind::PassedOn, Kind::Initial, Kind::OtherOperation, Kind::Result];
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| !none_here.contains(kind)).collect();
     report(&counts, &kinds);
 }
