@@ -361,7 +361,7 @@ fn carried<'k>(kernel: &'k Kernel, looped: &Op) -> &'k [Value] {
 
 /// The ring of a token.
 fn ring_of(kernel: &Kernel, token: Value) -> Option<Pipe> {
-    if let Ty::Token(_, pipe) = kernel.ty(token) { Some(pipe) } else { None }
+    kernel.ty(token).ring()
 }
 
 /// The ring of the slot that an operation fills.

@@ -398,10 +398,9 @@ pub const FALLBACK: &str = "a simpler schedule was taken";
 /// Compiles the kernel under a given schedule.
 fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made, Stop> {
     let target = Target { shared_bytes: schedule.shared_bytes, ..target.clone() };
-    let filled = rule::follow(kernel, &target, schedule)?;
+    let mut filled = rule::follow(kernel, &target, schedule)?;
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
-    let mut filled = filled;
     if filled.schedule.bodies.is_empty() {
         filled.schedule.bodies = order::staged(&laid_out, &filled.schedule.prefetched());
     }

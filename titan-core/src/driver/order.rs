@@ -100,30 +100,21 @@ pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]
 
 /// Whether all these rings can be filled ahead, wherever a kernel uses them.
 pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
-    let mut used = 0;
-    let mut staged = 0;
+    let of = |op: &Op| {
+        let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = op.kind else { return false };
+        prefetched.iter().any(|ring| ring.pipe == pipe)
+    };
+    let (mut all, mut staged) = (0, 0);
+    kernel.walk(&mut |_, op| all += usize::from(of(op)));
     for (looped, body) in bodies(kernel) {
-        let ops = &kernel.block(body).ops;
-        let of = |id: &&OpId| {
-            let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = kernel.op(**id).kind else { return false };
-            prefetched.iter().any(|ring| ring.pipe == pipe)
-        };
-        let here = ops.iter().filter(of).count();
-        used += here;
-        if let Some((_, ops)) = ops.split_last()
+        if let Some((_, ops)) = kernel.block(body).ops.split_last()
             && let Some(ring) = Ring::of(kernel, looped, ops, prefetched)
+            && !ring.waits.is_empty()
         {
-            let both = ring.fills.iter().chain(&ring.waits).filter(of).count();
-            staged += if ring.waits.is_empty() { 0 } else { both };
+            staged += ring.fills.iter().chain(&ring.waits).filter(|id| of(kernel.op(**id))).count();
         }
     }
-    let mut all = 0;
-    kernel.walk(&mut |_, op| {
-        if let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = op.kind {
-            all += usize::from(prefetched.iter().any(|ring| ring.pipe == pipe));
-        }
-    });
-    used == all && staged == used
+    staged == all
 }
 
 /// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
@@ -178,8 +169,7 @@ impl Ring {
         let (mut fills, mut waits, mut named) = (Vec::new(), Vec::new(), SortedSet::<Value>::new());
         for id in ops {
             let op = kernel.op(*id);
-            let token =
-                |v: &Value| matches!(kernel.ty(*v), Ty::Token(_, pipe) if rings.iter().any(|ring| ring.pipe == pipe));
+            let token = |v: &Value| rings.iter().any(|ring| kernel.ty(*v).ring() == Some(ring.pipe));
             if !op.args.iter().chain(&op.results).any(token) {
                 continue;
             }
@@ -262,10 +252,8 @@ fn is_known_ahead(kernel: &Kernel, looped: OpId, ops: &[OpId], value: Value, fil
             continue;
         }
         let op = kernel.op(id);
-        let names = matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }));
-        let simple = |v: &Value| matches!(kernel.ty(*v), Ty::Scalar(_) | Ty::Tensor(..));
-        let computed = op.kind.effect() == Effect::Pure && op.regions.is_empty() && op.results.iter().all(simple);
-        if !names && !computed {
+        let names_rows = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
+        if !names_rows && !modulo::is_renewable(kernel, id, false) {
             return false;
         }
         open.extend(&op.args);

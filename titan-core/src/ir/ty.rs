@@ -152,6 +152,22 @@ impl Ty {
         matches!(self, Ty::Scalar(_) | Ty::Tile(..)) || self.is_linear()
     }
 
+    /// The ring of a token.
+    #[must_use]
+    pub const fn ring(self) -> Option<Pipe> {
+        match self {
+            Ty::Token(_, pipe) => Some(pipe),
+            Ty::Scalar(_)
+            | Ty::Tile(..)
+            | Ty::Tensor(..)
+            | Ty::Source(..)
+            | Ty::Smem(..)
+            | Ty::Compute(..)
+            | Ty::Acc(..)
+            | Ty::Barrier(_) => None,
+        }
+    }
+
     /// The extents of a tile, whether it is in registers, in a tensor, in shared memory, or the result of an MMA in flight.
     #[must_use]
     pub const fn tile_shape(self) -> Option<TileShape> {

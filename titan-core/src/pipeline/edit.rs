@@ -88,15 +88,12 @@ impl Edit {
 
     /// Adds an `if` without results, whose `else` is empty, with operations that exist already.
     pub(crate) fn guard(&mut self, some: Value, ops: Vec<OpId>) {
-        let arm = |edit: &mut Self, ops: Vec<OpId>| {
-            let outer = std::mem::replace(&mut edit.pending, ops);
-            edit.raw(OpKind::Yield, &[], &[], Vec::new());
-            let ops = std::mem::replace(&mut edit.pending, outer);
-            edit.kernel.blocks.push(BlockData { args: Vec::new(), ops });
-            Block::new(edit.kernel.blocks.len() - 1)
+        let then = |edit: &mut Self| {
+            edit.pending.extend(ops);
+            Some(())
         };
-        let (then, otherwise) = (arm(self, ops), arm(self, Vec::new()));
-        self.raw(OpKind::If, &[some], &[], vec![then, otherwise]);
+        // Both arms can be filled.
+        let _ = self.branch(some, then, |_| Some(()));
     }
 
     fn arm(&mut self, fill: impl FnOnce(&mut Self) -> Option<()>) -> Option<Block> {

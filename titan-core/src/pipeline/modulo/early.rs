@@ -37,19 +37,7 @@ pub(super) enum Beyond {
 /// What an operation does to a ring; `None` if to none.
 pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
     let op = kernel.op(id);
-    let token = || {
-        op.args.iter().find_map(|v| match kernel.ty(*v) {
-            Ty::Token(_, pipe) => Some(pipe),
-            Ty::Scalar(_)
-            | Ty::Tile(..)
-            | Ty::Tensor(..)
-            | Ty::Source(..)
-            | Ty::Smem(..)
-            | Ty::Compute(..)
-            | Ty::Acc(..)
-            | Ty::Barrier(_) => None,
-        })
-    };
+    let token = || op.args.iter().find_map(|v| kernel.ty(*v).ring());
     let OpKind::Ttg(ttg) = &op.kind else { return None };
     match ttg {
         TtgOp::Acquire(pipe) => Some(Early::Fills(*pipe)),
@@ -78,7 +66,7 @@ pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
 }
 
 /// What an operation does if it runs ahead; `None` if it may not.
-pub(super) fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
+fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
     match of_ring(kernel, id) {
         Some(early) => Some(early),
         None => only_reads(kernel, id).then_some(Early::Harmless),

@@ -57,6 +57,7 @@ use crate::collections::SortedMap;
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Planned};
 pub use check::check;
 use steady::Steady;
+pub(crate) use steady::is_renewable;
 
 /// Why the schedule of a loop cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -273,8 +273,8 @@ impl Steady {
             None => {
                 let body = std::mem::replace(&mut self.edit.pending, std::mem::take(&mut self.outside));
                 let hi = self.edit.kernel.op(self.looped).args.get(1).copied();
-                // The counter plus the steps could exceed the greatest number; the bound is greater than the counter, and minus the steps
-                // no number that is too small, since the loop begins at 0 or above.
+                // The counter plus the steps could exceed the greatest number. The bound is greater than the counter, and minus the steps it is
+                // not too small a number unless the loop begins near the least one, which the checker refuses.
                 let bound = match hi {
                     Some(hi) => self.steps_from(hi, -i32::from(lead))?,
                     None => self.violation(self.looped, "a loop without bounds")?,
@@ -361,7 +361,7 @@ impl Steady {
         if let Some(known) = self.again.get(&(value, lead)) {
             return Ok(*known);
         }
-        if lead < own && is_carried(self.edit.kernel.ty(value)) {
+        if lead < own && self.edit.kernel.ty(value).is_carried() {
             return self.slot(value, lead);
         }
         if !is_renewable(&self.edit.kernel, makes, lead < own) {
@@ -465,17 +465,9 @@ impl Steady {
     }
 }
 
-/// Whether a loop can carry values of a type. Names of memory are not carried, since later passes look for what they name.
-const fn is_carried(ty: Ty) -> bool {
-    match ty {
-        Ty::Scalar(_) | Ty::Tile(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Token(..) => true,
-        Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) | Ty::Barrier(_) => false,
-    }
-}
-
 /// Whether an operation may be executed more than once for an iteration: it computes names, or, if `any` is not set, numbers, and nothing
 /// else.
-pub(super) fn is_renewable(kernel: &Kernel, id: OpId, only_names: bool) -> bool {
+pub(crate) fn is_renewable(kernel: &Kernel, id: OpId, only_names: bool) -> bool {
     let op = kernel.op(id);
     let cheap = |v: &Value| match kernel.ty(*v) {
         Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => true,

@@ -19,7 +19,7 @@ use crate::ir::{Kernel, Pipe, Token, Ty, Value};
 
 /// The ring of a token.
 fn ring_of(kernel: &Kernel, value: Value) -> Option<Pipe> {
-    if let Ty::Token(_, pipe) = kernel.ty(value) { Some(pipe) } else { None }
+    kernel.ty(value).ring()
 }
 
 /// A token in messages: its name and ring.

@@ -222,7 +222,7 @@ fn placed_bytes(kernel: &Kernel) -> u64 {
 fn contents(kernel: &Kernel, errors: &mut Vec<Error>) {
     kernel.walk(&mut |_, op| {
         let OpKind::Ttg(ttg) = &op.kind else { return };
-        let token = op.args.iter().find_map(|v| if let Ty::Token(_, pipe) = kernel.ty(*v) { Some(pipe) } else { None });
+        let token = op.args.iter().find_map(|v| kernel.ty(*v).ring());
         let Some((pipe, decl)) = token.and_then(|p| Some((p, kernel.pipe(p)?))) else { return };
         let found: Vec<Field> = match ttg {
             TtgOp::AsyncProduce { .. } | TtgOp::Write => op.args.iter().filter_map(|v| field(kernel.ty(*v))).collect(),

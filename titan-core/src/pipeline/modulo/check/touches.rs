@@ -147,17 +147,7 @@ impl Object {
 
 /// The ring that an operation is on.
 pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
-    op.args.iter().chain(&op.results).find_map(|v| match kernel.ty(*v) {
-        Ty::Token(_, pipe) => Some(pipe),
-        Ty::Scalar(_)
-        | Ty::Tile(..)
-        | Ty::Tensor(..)
-        | Ty::Source(..)
-        | Ty::Smem(..)
-        | Ty::Compute(..)
-        | Ty::Acc(..)
-        | Ty::Barrier(_) => None,
-    })
+    op.args.iter().chain(&op.results).find_map(|v| kernel.ty(*v).ring())
 }
 
 /// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them.
