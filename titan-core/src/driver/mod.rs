@@ -15,6 +15,7 @@
 //! Deliberately absent: the search for good schedules; instructions.
 
 mod accumulators;
+mod ahead;
 mod backend;
 mod cluster;
 mod crowded;
@@ -404,7 +405,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     if filled.schedule.bodies.is_empty() {
         filled.schedule.bodies = order::staged(&laid_out, &filled.schedule.prefetched());
     }
-    if !order::agrees(&laid_out, &filled.schedule) {
+    if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";
         return Err(LowerError::of_kernel(&kernel.sig.full_name(), message.to_owned()).into());
     }

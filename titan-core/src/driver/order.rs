@@ -19,13 +19,11 @@
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
-use super::schedule::{Body, Prefetched, Schedule};
+use super::ahead::Ring;
+use super::schedule::{Body, Prefetched};
 use crate::collections::SortedSet;
-use crate::ir::{
-    Block, BlockData, Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value,
-};
+use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
-use crate::verify::Verified;
 
 /// Chooses the schedules of the bodies of all loops for which another order is better.
 ///
@@ -74,191 +72,12 @@ pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     found
 }
 
-/// As [`Verified::rings_begin_anew`], of rings whose stages are filled ahead in loops with these schedules: they are empty at the start of
-/// the loop, but not of its iterations.
-pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]) -> Vec<usize> {
-    let mut anew = rings.rings_begin_anew().to_vec();
-    let bodies = bodies(laid_out);
-    let several = |body: &&Body| body.places.iter().any(|planned| planned.stage > 0);
-    for (looped, block) in all.iter().filter(several).filter_map(|body| bodies.get(body.number)) {
-        let around = bodies.iter().filter(|(other, inside)| {
-            let mut found = false;
-            laid_out.walk_block(*inside, &mut |id, _| found |= id == *looped);
-            other != looped && found
-        });
-        let around = around.count();
-        for id in &laid_out.block(*block).ops {
-            if let OpKind::Ttg(TtgOp::Acquire(pipe)) = laid_out.op(*id).kind
-                && let Some(depth) = anew.get_mut(pipe.index())
-            {
-                *depth = around.min(*depth);
-            }
-        }
-    }
-    anew
-}
-
-/// Whether all these rings can be filled ahead, wherever a kernel uses them.
-pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
-    let of = |op: &Op| {
-        let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = op.kind else { return false };
-        prefetched.iter().any(|ring| ring.pipe == pipe)
-    };
-    let (mut all, mut staged) = (0, 0);
-    kernel.walk(&mut |_, op| all += usize::from(of(op)));
-    for (looped, body) in bodies(kernel) {
-        if let Some((_, ops)) = kernel.block(body).ops.split_last()
-            && let Some(ring) = Ring::of(kernel, looped, ops, prefetched)
-            && !ring.waits.is_empty()
-        {
-            staged += ring.fills.iter().chain(&ring.waits).filter(|id| of(kernel.op(**id))).count();
-        }
-    }
-    staged == all
-}
-
-/// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
-pub(super) fn agrees(kernel: &Kernel, schedule: &Schedule) -> bool {
-    let bodies = bodies(kernel);
-    let ahead = schedule.ahead();
-    schedule.bodies.iter().all(|Body { number, places }| {
-        let ops = bodies.get(*number).map_or(&[][..], |(_, body)| &kernel.block(*body).ops);
-        let last = places.iter().map(|planned| planned.stage).max().unwrap_or(0);
-        ops.iter().zip(places).all(|(id, planned)| {
-            let OpKind::Ttg(TtgOp::Acquire(pipe)) = kernel.op(*id).kind else { return true };
-            let stated = ahead.iter().find(|ring| ring.pipe == pipe).map(|ring| ring.distance);
-            stated.is_none_or(|stated| stated == u32::from(last - planned.stage))
-        })
-    })
-}
-
 fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<Planned> {
     let place = |id: &OpId| {
         let order = ordered.iter().position(|other| other == id).unwrap_or(0);
         Planned { stage: stage(id), order: u16::try_from(order).unwrap_or(u16::MAX) }
     };
     ops.iter().map(place).collect()
-}
-
-/// The operations of a body that fill and await the stages of prefetched rings.
-struct Ring {
-    distance: u16,
-    carried: bool,
-    /// The acquisitions of slots, the names of what is copied, and the copies.
-    fills: Vec<OpId>,
-    /// The operations from the pending waits to the permissions to read.
-    waits: Vec<OpId>,
-}
-
-impl Ring {
-    /// The rings that a body fills and reads. None if not all their copies can be issued ahead, as those under a condition, or in a loop
-    /// whose iterations are not known in advance.
-    fn of(kernel: &Kernel, looped: OpId, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
-        let of_body =
-            |ring: &&Prefetched| ops.iter().any(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe)));
-        let rings: Vec<&Prefetched> = prefetched.iter().filter(of_body).collect();
-        let distance = u16::try_from(rings.iter().map(|ring| ring.distance).min()?).ok()?;
-        let op = kernel.op(looped);
-        let bounds = [op.args.first()?, op.args.get(2)?].map(|v| kernel.int_constant(*v));
-        // Whether an iteration exists can then be told without sums that wrap.
-        let simple = matches!(bounds, [Some(lo), Some(1)] if lo - i64::from(distance) >= i64::from(i32::MIN));
-        if op.kind == OpKind::For(ForKind::Distributed) || modulo::is_left(kernel, looped) || !simple {
-            return None;
-        }
-        let carried = rings.iter().all(|ring| ring.carried);
-        let (mut fills, mut waits, mut named) = (Vec::new(), Vec::new(), SortedSet::<Value>::new());
-        for id in ops {
-            let op = kernel.op(*id);
-            let token = |v: &Value| rings.iter().any(|ring| kernel.ty(*v).ring() == Some(ring.pipe));
-            if !op.args.iter().chain(&op.results).any(token) {
-                continue;
-            }
-            // Others, and branches with tokens, need their own iteration.
-            let OpKind::Ttg(ttg) = &op.kind else { return None };
-            match ttg {
-                // The stages of waits that run ahead are filled beyond the last iteration, under a condition.
-                TtgOp::AsyncProduce { skipped, .. }
-                    if !carried || skipped.is_none() && !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
-                {
-                    named.extend(op.args.iter().copied());
-                    fills.push(*id);
-                }
-                TtgOp::Acquire(_) => fills.push(*id),
-                TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm => waits.push(*id),
-                TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release | TtgOp::AccMma => {}
-                TtgOp::AsyncProduce { .. }
-                | TtgOp::Fill(_)
-                | TtgOp::Poisoned
-                | TtgOp::Split(_)
-                | TtgOp::Join
-                | TtgOp::Read
-                | TtgOp::Write
-                | TtgOp::Source(..)
-                | TtgOp::SourceRows { .. }
-                | TtgOp::ComputeIssue
-                | TtgOp::ComputeWait
-                | TtgOp::AccStart(_)
-                | TtgOp::AccFinish
-                | TtgOp::StoreIssue(_)
-                | TtgOp::StoreWait
-                | TtgOp::Roles
-                | TtgOp::Finalize
-                | TtgOp::Rematerialize
-                | TtgOp::Claim(..)
-                | TtgOp::Fence { .. } => return None,
-            }
-        }
-        // As many stages are held as there are iterations ahead, and one more, each with so many fills.
-        let enough = |ring: &&Prefetched| {
-            let acquires =
-                ops.iter().filter(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe))).count();
-            let slots = kernel.pipes.get(ring.pipe.index()).map_or(0, |pipe| pipe.slots);
-            u32::try_from(acquires).is_ok_and(|acquires| acquires * (u32::from(distance) + 1) <= slots)
-        };
-        if !rings.iter().all(enough) || !named.iter().all(|v| is_known_ahead(kernel, looped, ops, *v, &fills)) {
-            return None;
-        }
-        let nested = ops.iter().flat_map(|id| &kernel.op(*id).regions).any(|block| {
-            let mut any = false;
-            kernel.walk_block(*block, &mut |_, op| {
-                any |= matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)))
-            });
-            any
-        });
-        let names = |id: &OpId| {
-            let op = kernel.op(*id);
-            matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }))
-                && op.results.iter().any(|v| named.contains(v))
-        };
-        let fills = ops.iter().copied().filter(|id| fills.contains(id) || names(id)).collect();
-        (!nested).then_some(Ring { distance, carried, fills, waits })
-    }
-}
-
-/// Whether a value of a body is a token of these fills, or can be computed again for a later iteration, from the counter alone.
-fn is_known_ahead(kernel: &Kernel, looped: OpId, ops: &[OpId], value: Value, fills: &[OpId]) -> bool {
-    let carried = kernel.op(looped).regions.first().and_then(|body| kernel.block(*body).args.get(1..));
-    let (mut open, mut seen) = (vec![value], SortedSet::new());
-    // This ends: each value is looked at once.
-    while let Some(value) = open.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        if carried.is_some_and(|carried| carried.contains(&value)) {
-            return false;
-        }
-        let Def::Result(id, _) = kernel.value(value).def else { continue };
-        if !ops.contains(&id) || fills.contains(&id) {
-            continue;
-        }
-        let op = kernel.op(id);
-        let names_rows = matches!(op.kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
-        if !names_rows && !modulo::is_renewable(kernel, id, false) {
-            return false;
-        }
-        open.extend(&op.args);
-    }
-    true
 }
 
 /// The operations of a body, with the wait for a stage before the copies for a later one: one barrier then shows that the bytes are there, and
@@ -343,7 +162,7 @@ fn first_fragments(kernel: &Kernel, looped: OpId, body: Block, waits: &[OpId]) -
 }
 
 /// All loops with their bodies, in program order.
-fn bodies(kernel: &Kernel) -> Vec<(OpId, Block)> {
+pub(super) fn bodies(kernel: &Kernel) -> Vec<(OpId, Block)> {
     let mut bodies = Vec::new();
     kernel.walk(&mut |id, op| {
         if op.kind.is_loop() {
@@ -354,7 +173,7 @@ fn bodies(kernel: &Kernel) -> Vec<(OpId, Block)> {
 }
 
 /// Whether an operation, or one nested in it, uses one of these values.
-fn uses(kernel: &Kernel, id: OpId, values: &SortedSet<Value>) -> bool {
+pub(super) fn uses(kernel: &Kernel, id: OpId, values: &SortedSet<Value>) -> bool {
     let op = kernel.op(id);
     let mut any = op.args.iter().any(|v| values.contains(v));
     for region in &op.regions {

@@ -1,6 +1,6 @@
 //! Applies the part of a schedule that concerns rings: slots, roles, and loops with prefetching.
 
-use super::order;
+use super::ahead;
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
@@ -46,7 +46,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         made = fuse(&made)?;
         let declared: Vec<_> = schedule.prefetched();
         let declared = declared.get(..schedule.slots.len()).unwrap_or_default();
-        if !order::may_be_ahead(&made, declared) {
+        if !ahead::may_be_ahead(&made, declared) {
             return None;
         }
     }

@@ -17,7 +17,7 @@
 use super::estimate::Estimate;
 use super::schedule::{Body, Prefetched};
 use super::table::REGISTERS;
-use super::{accumulators, order};
+use super::{accumulators, ahead, order};
 use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails};
 use crate::pipeline::fence::{Options, fence};
 use crate::pipeline::modulo;
@@ -191,7 +191,7 @@ pub(super) fn barriers(
     laid_out: Kernel,
     (bodies, unmasked): (&[Body], bool),
 ) -> Result<Kernel, Stop> {
-    let anew = order::rings_begin_anew(kernel, &laid_out, bodies);
+    let anew = ahead::rings_begin_anew(kernel, &laid_out, bodies);
     let way = Way { plan, anew: &anew, bodies, unmasked };
     let mut facts = vec![Fact::LaidOut];
     let mut made = laid_out;
@@ -250,7 +250,7 @@ fn stores_over_tiles(program: &Kernel) -> bool {
 /// that waits for the stores. So they never cost a slot of a ring.
 pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, ahead: &[Prefetched]) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let anew = order::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, ahead));
+    let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, ahead));
     let counted = complete::complete(&laid_out, plan.target.copy_async);
     let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;
     let bytes = allocate::allocate(&mut program);

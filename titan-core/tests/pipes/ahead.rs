@@ -30,8 +30,12 @@ struct Run<'k> {
     shown: Shown,
 }
 
-/// The number that a tile of zeros is.
+/// The number that a tile of zeros is, where nothing was copied because the iteration does not exist, and where the loop itself says so.
 const ZERO: i64 = -1;
+const ZEROED: i64 = -2;
+
+/// What coordinates that are loaded differ in from the place that they are loaded from.
+const PAGE: i64 = 64;
 
 impl Run<'_> {
     fn get(&self, value: Value) -> i64 {
@@ -64,11 +68,16 @@ impl Run<'_> {
         match (&op.kind, &args[..]) {
             (OpKind::Const(_), _) => vec![self.kernel.int_constant(op.results[0]).unwrap_or(0)],
             (OpKind::Dim(_), _) => vec![self.n],
+            (OpKind::Splat(_), [all]) => vec![*all],
             (OpKind::Binary(BinOp::Add), [a, b]) => vec![i64::from((*a as i32).wrapping_add(*b as i32))],
             (OpKind::Binary(BinOp::Sub), [a, b]) => vec![i64::from((*a as i32).wrapping_sub(*b as i32))],
             (OpKind::Binary(BinOp::Mul), [a, b]) => vec![i64::from((*a as i32).wrapping_mul(*b as i32))],
             (OpKind::Binary(BinOp::Xor), [a, b]) => vec![a ^ b],
             (OpKind::Cmp(Pred::Lt), [a, b]) => vec![i64::from(a < b)],
+            (OpKind::Get, [_, at]) => {
+                assert!(*at < self.n, "a coordinate is loaded for an iteration that does not exist");
+                vec![at ^ PAGE]
+            }
             (OpKind::If, [condition]) => self.block(op.regions[usize::from(*condition == 0)]),
             (OpKind::For(_), [lo, hi, step, carried @ ..]) => {
                 let inside = self.kernel.block(op.regions[0]).args.clone();
@@ -117,6 +126,11 @@ impl Run<'_> {
                 shown.filled[ring].push(copies.then_some(*source));
                 vec![]
             }
+            (TtgOp::Fill(Fill::Zero), [slot]) => {
+                assert_eq!(*slot, shown.filled[ring].len() as i64, "slots are filled in order");
+                shown.filled[ring].push(Some(ZEROED));
+                vec![]
+            }
             (TtgOp::Ready(_), _) => next(&mut shown.pending),
             (TtgOp::WaitReady, [time]) => {
                 assert!((*time as usize) < shown.filled[ring].len(), "a wait for a stage that is not filled yet");
@@ -146,15 +160,29 @@ fn shown(kernel: &Kernel, n: i64) -> Shown {
 }
 
 /// The operations on a ring in a body, and the order in which one iteration executes them.
-const PARTS: [&str; 11] =
-    ["acquire", "source", "produce", "ready", "wait", "perm", "view", "read", "store", "consumed", "release"];
+const PARTS: [&str; 12] =
+    ["acquire", "source", "produce", "ready", "wait", "perm", "view", "read", "store", "consumed", "release", "page"];
 /// What each of them must follow: data, the copy before its wait, and reads before the end of reading.
-const AFTER: [&[usize]; 11] = [&[], &[], &[0, 1], &[], &[3, 2], &[4], &[5], &[6], &[7], &[5, 6, 7], &[9]];
+const AFTER: [&[usize]; 12] = [&[], &[PAGE_PART], &[0, 1], &[], &[3, 2], &[4], &[5], &[6], &[7], &[5, 6, 7], &[9], &[]];
+const PAGE_PART: usize = 11;
+
+/// Where copies of a ring are from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// The number of the iteration.
+    Counter,
+    /// A coordinate that is loaded for it.
+    Page,
+    /// The one that is loaded for the first ring.
+    PageOfFirst,
+}
 
 pub(super) struct RingLoop {
     rings: usize,
     /// For each ring, the stage and the place of each of [`PARTS`].
-    places: Vec<[(u64, u64); 11]>,
+    places: Vec<[(u64, u64); 12]>,
+    /// For each ring, where copies are from, and whether they are made under a condition, and zeros written otherwise.
+    from: Vec<(From, bool)>,
     stages: u64,
     lo: i64,
     step: i64,
@@ -162,20 +190,33 @@ pub(super) struct RingLoop {
 
 pub(super) fn random(rng: &mut Rng) -> RingLoop {
     let (rings, stages) = (1 + below(rng, 2), 1 + below(rng, 5) as u64);
-    let mut places = Vec::new();
+    // Loads and conditions can be ahead if only fills are.
+    let is_guarded = rng.one_in(3);
+    let mut places: Vec<[(u64, u64); 12]> = Vec::new();
+    let mut from: Vec<(From, bool)> = Vec::new();
     for _ in 0..rings {
         // Fills, waits, reads, and the rest in stages that do not fall.
         let mut ladder: Vec<u64> = (0..4).map(|_| below(rng, stages as usize) as u64).collect();
         ladder.sort_unstable();
-        if rng.one_in(2) {
+        if is_guarded || rng.one_in(2) {
             // Only fills run ahead.
             ladder[1..].fill(stages - 1);
         }
         let [fill, wait, read, done] = ladder[..] else { panic!("four") };
         let mut of_ring =
-            [fill, fill, fill, wait, wait, wait, read, read, stages - 1, done, done].map(|stage| (stage, 0));
-        // Names may be made at any time before they are used.
-        of_ring[1].0 = below(rng, fill as usize + 1) as u64;
+            [fill, fill, fill, wait, wait, wait, read, read, stages - 1, done, done, fill].map(|stage| (stage, 0));
+        let shared = from.first().is_some_and(|(first, _)| *first == From::Page) && places[0][0].0 == fill;
+        let own = match below(rng, 3) {
+            // Two loads that may fail are not exchanged either.
+            0 if is_guarded && from.is_empty() => From::Page,
+            1 if is_guarded && shared => From::PageOfFirst,
+            _ => From::Counter,
+        };
+        from.push((own, is_guarded && rng.one_in(3)));
+        if own == From::Counter {
+            // Names may be made at any time before they are used.
+            of_ring[1].0 = below(rng, fill as usize + 1) as u64;
+        }
         places.push(of_ring);
     }
     let mut open: Vec<(usize, usize)> =
@@ -187,14 +228,15 @@ pub(super) fn random(rng: &mut Rng) -> RingLoop {
                 let (ring, part) = open[*at];
                 let waits =
                     |before: &usize| places[ring][*before].0 == places[ring][part].0 && open.contains(&(ring, *before));
-                !AFTER[part].iter().any(waits)
+                let page_of_first = part == 1 && from[ring].0 == From::PageOfFirst && open.contains(&(0, PAGE_PART));
+                !page_of_first && !AFTER[part].iter().any(waits)
             })
             .collect();
         let (ring, part) = open.remove(ready[below(rng, ready.len())]);
         places[ring][part].1 = order;
         order += 1;
     }
-    RingLoop { rings, places, stages, lo: [0, 0, 3, -4][below(rng, 4)], step: [1, 1, 2][below(rng, 3)] }
+    RingLoop { rings, places, from, stages, lo: [0, 0, 3, -4][below(rng, 4)], step: [1, 1, 2][below(rng, 3)] }
 }
 
 impl RingLoop {
@@ -203,20 +245,53 @@ impl RingLoop {
         2 * self.stages as i64 * self.step + self.lo + 4
     }
 
+    /// Whether a fill runs ahead.
+    fn runs_ahead(&self) -> bool {
+        self.places.iter().any(|of_ring| of_ring[0].0 < self.stages - 1)
+    }
+
     pub(super) fn text(&self) -> String {
         let pipes = ["pipe(9, \"a\", tile<16x16xf16>) ", "pipe(9, \"b\", tile<16x16xf16>) "][..self.rings].concat();
+        // Loads that may fail are not exchanged with stores. So with these, tiles are subtracted from each other, and the results are stored.
+        let carries = self.from.iter().any(|(from, _)| *from != From::Counter);
+        let names = |of: &str| (0..self.rings).map(|ring| format!("%{of}{ring}")).collect::<Vec<String>>();
+        let begin: Vec<String> = names("sum").iter().map(|sum| format!("{sum} = %z")).collect();
+        let types = vec!["tile<16x16xf16>"; self.rings];
         let mut text = format!(
-            "kernel @k(%a: in tensor<f16>[M, K], %c: mut tensor<f16>[P, Q], %d: mut tensor<f16>[R, S]) grid(1) {pipes}{{\n\
-             %n = dim<1> %a\n%zero = const 0 : i32\n%lo = const {} : i32\n%step = const {} : i32\n%h = const 0.0 : f16\n\
-             for %i = %lo to %n step %step {{\n",
-            self.lo, self.step
+            "kernel @k(%a: in tensor<f16>[M, K], %tab: in tensor<i32>[T], %c: mut tensor<f16>[P, Q], %d: mut tensor<f16>[R, S]) grid(1) {pipes}{{\n\
+             %n = dim<1> %a\n%zero = const 0 : i32\n%two = const 2 : i32\n%lo = const {} : i32\n%step = const {} : i32\n%h = const 0.0 : f16\n\
+             %z = splat %h : tile<16x16xf16>\n{}for %i = %lo to %n step %step{} {{\n",
+            self.lo,
+            self.step,
+            if carries { format!("{} = ", names("all").join(", ")) } else { String::new() },
+            if carries { format!(" carry({}) : {}", begin.join(", "), types.join(", ")) } else { String::new() },
         );
-        for (ring, places) in self.places.iter().enumerate() {
+        for (ring, (places, (from, is_conditional))) in self.places.iter().zip(&self.from).enumerate() {
             let out = ["c", "d"][ring];
-            for (part, (stage, order)) in PARTS.iter().zip(places) {
+            let at = match from {
+                From::Counter => "%i".to_owned(),
+                From::Page => format!("%page{ring}"),
+                From::PageOfFirst => "%page0".to_owned(),
+            };
+            // The load of a coordinate comes first in the text.
+            for part in [PAGE_PART].into_iter().chain(0..PAGE_PART) {
+                let (part, (stage, order)) = (&PARTS[part], places[part]);
                 let op = match *part {
                     "acquire" => format!("%slot{ring} = ttg.stage.acquire<{ring}> : slot<{ring}>"),
-                    "source" => format!("%src{ring} = ttg.source_tile %a[%zero, %i] or %h : source<16x16xf16>"),
+                    "source" => format!("%src{ring} = ttg.source_tile %a[%zero, {at}] or %h : source<16x16xf16>"),
+                    "page" if *from == From::Page => format!("{at} = get %tab[%i] : i32"),
+                    "page" => continue,
+                    "produce" if *is_conditional => {
+                        let _ = writeln!(
+                            text,
+                            "%few{ring} = lt %i, %two : bool stage({}, {ring})\nif %few{ring} stage({stage}, {}) {{\n\
+                             ttg.stage.async_produce %slot{ring}, %src{ring} {{bytes = 512, proxy = generic}}\nyield\n\
+                             }} else {{\nttg.stage.zero %slot{ring}\nyield\n}}",
+                            self.stages - 1,
+                            order + 2
+                        );
+                        continue;
+                    }
                     "produce" => {
                         format!("ttg.stage.async_produce %slot{ring}, %src{ring} {{bytes = 512, proxy = generic}}")
                     }
@@ -225,14 +300,24 @@ impl RingLoop {
                     "perm" => format!("%perm{ring} = ttg.stage.read_perm %stage{ring} : rperm<{ring}>"),
                     "view" => format!("%view{ring} = ttg.stage.view<0> %perm{ring} : smem<16x16xf16>"),
                     "read" => format!("%tile{ring} = ttg.stage.read %view{ring} : tile<16x16xf16>"),
+                    "store" if carries => format!("%next{ring} = sub %tile{ring}, %sum{ring} : tile<16x16xf16>"),
                     "store" => format!("store_tile %{out}[%i, %zero], %tile{ring}"),
                     "consumed" => format!("%done{ring} = ttg.stage.consumed %perm{ring} : consumed<{ring}>"),
                     _ => format!("ttg.stage.release %done{ring}"),
                 };
-                let _ = writeln!(text, "{op} stage({stage}, {order})");
+                // The first two places are those of conditions.
+                let _ = writeln!(text, "{op} stage({stage}, {})", order + 2);
             }
         }
-        text + "continue\n}\nreturn\n}\n"
+        if carries {
+            let _ = writeln!(text, "continue {}\n}}", names("next").join(", "));
+            for (out, all) in ["c", "d"].iter().zip(names("all")) {
+                let _ = writeln!(text, "store_tile %{out}[%zero, %zero], {all}");
+            }
+        } else {
+            text.push_str("continue\n}\n");
+        }
+        text + "return\n}\n"
     }
 }
 
@@ -268,7 +353,7 @@ pub(super) fn difference(before: &Kernel, made: &Kernel, most: i64) -> Option<St
 #[test]
 fn what_is_filled_ahead_is_read_in_its_iteration() {
     let mut rng = Rng(0x0f1e_2d3c_4b5a_6978);
-    let (mut guarded, mut drained, mut rolled) = (0, 0, 0);
+    let (mut guarded, mut drained, mut rolled, mut loaded, mut branches) = (0, 0, 0, 0, 0);
     for _ in 0..test_depth::cases(3000, 300) {
         let made = random(&mut rng);
         let before = kernel(&made.text());
@@ -278,11 +363,15 @@ fn what_is_filled_ahead_is_read_in_its_iteration() {
         let wrong = difference(&before, &kernel(&text), made.most());
         assert!(wrong.is_none(), "{}\n{}\n{text}", wrong.unwrap_or_default(), made.text());
         guarded += usize::from(text.contains("if "));
+        loaded += usize::from(text.contains("get ") && made.runs_ahead());
+        branches += usize::from(text.contains("stage.zero") && made.runs_ahead());
         drained += usize::from(text.contains("skipped = zero"));
         rolled += usize::from(text.matches("for ").count() > 1);
     }
     println!(
-        "{guarded} loops with guards, {drained} with stages beyond the last one, {rolled} with a loop before the loop"
+        "{guarded} loops with guards, {drained} with stages beyond the last one, {rolled} with a loop before the loop, {loaded} with loads \
+         ahead, {branches} with branches ahead"
     );
     assert!([guarded, drained, rolled].iter().all(|n| *n > test_depth::cases(300, 30)));
+    assert!([loaded, branches].iter().all(|n| *n > test_depth::cases(150, 15)));
 }

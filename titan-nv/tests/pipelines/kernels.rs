@@ -115,6 +115,21 @@ pub(crate) fn roles(slots: usize, warps: [u32; 2], how: Multiply) -> String {
     gemm(TILES, &more, HEAD, &body)
 }
 
+/// As [`roles`], with steps in the order of a table; if `may_be_none` is set, stages of steps that are below 0 are zeros.
+pub(crate) fn paged(slots: usize, may_be_none: bool) -> String {
+    let page = "            %number = get %tab[%t]\n            %page = cast %number : i32\n";
+    let produce = "            ttg.stage.async_produce %slot, %sa, %sb {bytes = 1536, proxy = generic}\n";
+    let branch = format!(
+        "            %some = ge %page, %zero : bool\n            if %some {{\n    {produce}                yield\n            }} else {{\n\
+         \x20               ttg.stage.zero %slot\n                yield\n            }}\n"
+    );
+    let copies = page.to_owned() + &copy("%page");
+    let copies = if may_be_none { copies.replace(produce, &branch) } else { copies };
+    roles(slots, [1, 4], Multiply::AtOnce)
+        .replace(&copy("%t"), &copies)
+        .replace("%c: mut tensor<f32>[M, N]", "%c: mut tensor<f32>[M, N], %tab: in tensor<f32>[T]")
+}
+
 /// As [`roles`], persistent: both roles walk the tiles of the output, and the clocks run on.
 pub(crate) fn persistent(slots: usize) -> String {
     let more = format!("{}role(producer, 1) role(consumer, 4) ", ring(slots));

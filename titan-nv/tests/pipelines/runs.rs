@@ -77,6 +77,35 @@ fn one_role_copies_and_one_multiplies() {
 }
 
 #[test]
+fn coordinates_that_are_loaded_are_loaded_ahead() {
+    for (slots, may_be_none) in [(2, false), (3, true), (4, false)] {
+        let text = kernels::paged(slots, may_be_none);
+        let fused = embedded(&text, true);
+        let ahead = if slots == 2 { "1 iteration" } else { &format!("{} iterations", slots - 1) };
+        let wanted = format!("roles fused: all warps copy {ahead} ahead and compute");
+        assert!(fused.notes.contains(&wanted), "{:?}", fused.notes);
+        for code in [fused, with_free(&text, FreeBy::Mbarrier, true)] {
+            for k in depths(slots as i32) {
+                let (a, b) = (Tensor::whole(&[M, k], true, 1), Tensor::whole(&[N, k], true, 2));
+                let steps = (k + 15) / 16;
+                let keeps = |step: i32| !may_be_none || step % 3 != 1;
+                let pages = Tensor::new(&[steps], false, |t| {
+                    let step = steps - 1 - t as i32;
+                    if keeps(step) { step as f32 } else { -1.0 }
+                });
+                let wanted = product(&a, &b, k, keeps);
+                for options in modes_of(k, GRID) {
+                    let c = Tensor::new(&[M, N], false, |_| f32::NAN);
+                    let args = [Arg::In(a.clone()), Arg::In(b.clone()), Arg::Out(c), Arg::In(pages.clone())];
+                    let found = code.run(&args, GRID, &options).unwrap_or_else(|e| panic!("k = {k}, {options:?}: {e}"));
+                    assert_eq!(found, wanted, "{slots} slots, k = {k}, {options:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn slots_are_released_by_counters_too() {
     for slots in [1, 3] {
         let code = with_free(&kernels::roles(slots, [2, 4], Multiply::AtOnce), FreeBy::Sequence, true);

@@ -5,7 +5,8 @@
 //! the iteration t + lead beyond the last one, of the operations that wait for and release stages.
 
 use super::early::{Beyond, Early, of_ring};
-use super::steady::{Made, Run, Steady, is_renewable};
+use super::runs::Run;
+use super::steady::{Made, Steady, is_renewable};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Fill, ForKind, OpId, OpKind, Origin, Pred, TtgOp, Ty, Value};
 use crate::pipeline::edit::Edit;

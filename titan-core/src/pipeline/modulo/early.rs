@@ -1,7 +1,8 @@
 //! What an operation may do for iterations that do not exist, because it runs ahead of the steady loop.
 //!
 //! * An operation that only reads registers and stages, and computes, is executed: nothing shows.
-//! * *Fills* of a ring, if no other operation on rings runs ahead, are *guarded*: a branch executes them only if their iteration exists. If
+//! * *Fills* of a ring, if no other operation on rings runs ahead, are *guarded*: a branch executes them only if their iteration exists, and
+//!   with them what only they use, as the load of a coordinate. If
 //!   waits run ahead too, they are executed for stages beyond the last one, which must be filled. Then fills are executed always, with the
 //!   *predicate* that the iteration exists, and fill stages with zeros otherwise.
 //! * Waits and releases of a ring are executed, and what of these iterations is left over is executed after the loop, so that all clocks of
@@ -12,13 +13,15 @@
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Effect, Kernel, OpId, OpKind, Pipe, TtgOp, Ty};
+use crate::ir::{Effect, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
 /// What an operation does that runs ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Early {
-    /// It only reads and computes.
+    /// It only reads registers and stages, and computes.
     Harmless,
+    /// It reads a tensor, may fail or may not end, and must not be executed for iterations that do not exist.
+    Guarded,
     /// It fills a stage of this ring, or acquires the slot for it.
     Fills(Pipe),
     /// It waits for a stage of this ring, or ends reading it.
@@ -34,20 +37,40 @@ pub(super) enum Beyond {
     Drained(SortedMap<Pipe, u16>),
 }
 
-/// What an operation does to a ring; `None` if to none.
+/// What an operation does to a ring; `None` if to none. A branch whose arms fill one, does so itself.
 pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
+    let op = kernel.op(id);
+    if op.kind == OpKind::If {
+        let mut inside = Vec::new();
+        op.regions.iter().for_each(|arm| kernel.walk_block(*arm, &mut |id, _| inside.push(id)));
+        let mut used = inside.iter().filter_map(|id| itself_of_ring(kernel, *id));
+        let first = used.next().filter(|first| matches!(first, Early::Fills(_)))?;
+        return used.all(|other| other == first).then_some(first);
+    }
+    itself_of_ring(kernel, id)
+}
+
+/// The ring that an operation fills, or of which it acquires a slot; for a branch, in its arms.
+pub(crate) fn fills(kernel: &Kernel, id: OpId) -> Option<Pipe> {
+    match of_ring(kernel, id) {
+        Some(Early::Fills(pipe)) => Some(pipe),
+        Some(Early::Reads(_) | Early::Harmless | Early::Guarded) | None => None,
+    }
+}
+
+/// What an operation does to a ring, without those nested in it.
+fn itself_of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
     let op = kernel.op(id);
     let token = || op.args.iter().find_map(|v| kernel.ty(*v).ring());
     let OpKind::Ttg(ttg) = &op.kind else { return None };
     match ttg {
         TtgOp::Acquire(pipe) => Some(Early::Fills(*pipe)),
-        TtgOp::AsyncProduce { .. } => token().map(Early::Fills),
+        TtgOp::AsyncProduce { .. } | TtgOp::Fill(_) => token().map(Early::Fills),
         TtgOp::Ready(pipe) => Some(Early::Reads(*pipe)),
         TtgOp::WaitReady | TtgOp::ReadPerm | TtgOp::Consumed | TtgOp::Release => token().map(Early::Reads),
         // Names of stages, which only read.
         TtgOp::View { .. } | TtgOp::Read | TtgOp::Source(..) | TtgOp::SourceRows { .. } | TtgOp::Rematerialize => None,
-        TtgOp::Fill(_)
-        | TtgOp::Write
+        TtgOp::Write
         | TtgOp::Poisoned
         | TtgOp::Split(_)
         | TtgOp::Join
@@ -66,54 +89,76 @@ pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
 }
 
 /// What an operation does if it runs ahead; `None` if it may not.
-fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
-    match of_ring(kernel, id) {
-        Some(early) => Some(early),
-        None => only_reads(kernel, id).then_some(Early::Harmless),
+pub(super) fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
+    of_ring(kernel, id).or_else(|| alone(kernel, id))
+}
+
+/// What an operation does with those nested in it; `None` if one of them writes or is of a ring.
+fn alone(kernel: &Kernel, id: OpId) -> Option<Early> {
+    let mut all = vec![id];
+    kernel.op(id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut |id, _| all.push(id)));
+    let accesses = |op: &Op| traffic(&op.kind).accesses.into_iter().flatten().collect::<Vec<_>>();
+    // A copy to shared memory has the effect of the read of its tensor, and is told by its accesses.
+    let writes = |op: &Op| {
+        accesses(op).iter().any(|access| access.writes)
+            || match op.kind.effect() {
+                Effect::Pure | Effect::Read | Effect::Control | Effect::Trap => false,
+                Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => true,
+            }
+    };
+    // Tensors may end where the last iteration reads, and steps of 0 are excluded for iterations that exist, or if they are constant.
+    let must_exist = |op: &Op| {
+        let has_steps = |step: &Value| kernel.int_constant(*step).is_some();
+        accesses(op).iter().any(|access| access.on == On::Tensor)
+            || op.kind.effect() == Effect::Trap
+            || op.kind == OpKind::Loop
+            || op.kind.is_loop() && !op.args.get(2).is_some_and(has_steps)
+    };
+    let any = |wanted: &dyn Fn(&Op) -> bool| all.iter().any(|id| wanted(kernel.op(*id)));
+    match (any(&writes), any(&must_exist)) {
+        (true, _) => None,
+        (false, true) => Some(Early::Guarded),
+        (false, false) => Some(Early::Harmless),
+    }
+}
+
+/// Whether an operation of a body only reads and computes, so that it may be executed ahead where a branch guards it.
+pub(crate) fn may_be_guarded(kernel: &Kernel, id: OpId) -> bool {
+    match alone(kernel, id) {
+        Some(Early::Harmless | Early::Guarded) => true,
+        Some(Early::Fills(_) | Early::Reads(_)) | None => false,
     }
 }
 
 /// Whether an operation fills a stage only under a condition.
 fn is_conditional(kernel: &Kernel, id: OpId) -> bool {
-    matches!(kernel.op(id).kind, OpKind::Ttg(TtgOp::AsyncProduce { skipped: Some(_), .. }))
-        || kernel.op(id).args.iter().any(|v| kernel.ty(*v) == Ty::BOOL)
+    matches!(
+        kernel.op(id).kind,
+        OpKind::If | OpKind::Ttg(TtgOp::AsyncProduce { skipped: Some(_), .. } | TtgOp::Fill(_))
+    ) || kernel.op(id).args.iter().any(|v| kernel.ty(*v) == Ty::BOOL)
 }
 
-/// Whether an operation and those nested in it only read and compute, so many times as it is known when they begin. A copy to shared memory
-/// has the effect of the read of its tensor, and is told by its accesses; tensors may end where the last iteration reads.
-fn only_reads(kernel: &Kernel, id: OpId) -> bool {
-    let op = kernel.op(id);
-    let shows = traffic(&op.kind).accesses.iter().flatten().any(|access| access.writes || access.on == On::Tensor);
-    // The steps of a loop are not 0 in any iteration if they are constant.
-    let ends = op.kind != OpKind::Loop
-        && (!op.kind.is_loop() || op.args.get(2).is_some_and(|step| kernel.int_constant(*step).is_some()));
-    let reads = !shows
-        && ends
-        && match op.kind.effect() {
-            Effect::Pure | Effect::Read | Effect::Control => true,
-            Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline => false,
-        };
-    reads && op.regions.iter().flat_map(|region| &kernel.block(*region).ops).all(|id| only_reads(kernel, *id))
-}
+/// Why an operation may not run ahead.
+pub(super) const HAS_EFFECT: &str =
+    "the schedule executes this operation, which has an effect, for iterations that do not exist";
 
 /// How a loop treats iterations that do not exist. The operations of its body are given with their leads.
 pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Violation> {
     let at = |op: OpId, message: &str| Err(Violation { op, message: message.to_owned() });
-    let mut read_early = SortedSet::new();
+    let (mut read_early, mut guarded) = (SortedSet::new(), None);
     for (id, _) in ops.iter().filter(|(_, lead)| *lead > 0) {
         match early(kernel, *id) {
             Some(Early::Reads(pipe)) => drop(read_early.insert(pipe)),
+            Some(Early::Guarded) => drop(guarded.get_or_insert(*id)),
             Some(Early::Harmless | Early::Fills(_)) => {}
-            None => {
-                return at(
-                    *id,
-                    "the schedule executes this operation, which has an effect, for iterations that do not exist",
-                );
-            }
+            None => return at(*id, HAS_EFFECT),
         }
     }
     if read_early.is_empty() {
         return Ok(Beyond::Guarded);
+    }
+    if let Some(id) = guarded {
+        return at(id, HAS_EFFECT);
     }
     let mut leads: SortedMap<Pipe, u16> = SortedMap::new();
     for (id, lead) in ops {
@@ -133,7 +178,7 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
             Some(Early::Fills(pipe)) if leads.get(&pipe) != Some(lead) => {
                 return at(*id, "the schedule reads stages of this ring before it fills them");
             }
-            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless) | None => {}
+            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless | Early::Guarded) | None => {}
         }
         let mut inside = Vec::new();
         for region in &kernel.op(*id).regions {
@@ -141,7 +186,7 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
         }
         let ahead = |id: &&OpId| match of_ring(kernel, **id) {
             Some(Early::Fills(pipe) | Early::Reads(pipe)) => leads.get(&pipe).is_some_and(|lead| *lead > 0),
-            Some(Early::Harmless) | None => false,
+            Some(Early::Harmless | Early::Guarded) | None => false,
         };
         if let Some(nested) = inside.iter().find(ahead) {
             return at(*nested, "other operations of this ring run ahead, which this one in a branch or a loop cannot");

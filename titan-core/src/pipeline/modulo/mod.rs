@@ -50,12 +50,14 @@
 mod around;
 mod check;
 mod early;
+mod runs;
 mod steady;
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Planned};
 pub use check::check;
+pub(crate) use early::{fills, may_be_guarded};
 use steady::Steady;
 pub(crate) use steady::is_renewable;
 

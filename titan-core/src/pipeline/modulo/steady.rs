@@ -1,12 +1,11 @@
-//! Makes the steady loop of one loop; [`super::around`] makes what is before and after it.
+//! Makes the steady loop of one loop; [`super::around`] makes what is before and after it, and [`super::runs`] tells what one branch guards.
 
 use super::around::predicate;
 use super::early::{Beyond, Early, of_ring};
+use super::runs::Run;
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{
-    BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Pipe, Planned, Pred, TtgOp, Ty, Value, ValueData,
-};
+use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Pred, TtgOp, Ty, Value, ValueData};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
@@ -55,33 +54,6 @@ pub(super) struct Steady {
     bounds: SortedMap<u16, Value>,
     /// The values of what is executed after the loop, by how many iterations they are beyond the last one.
     pub(super) beyond_last: SortedMap<(Value, u16), Value>,
-}
-
-/// Operations that stand behind each other in the order of the schedule.
-#[derive(Clone, Debug)]
-pub(super) enum Run {
-    /// One operation.
-    One(OpId),
-    /// Operations of one stage, which are executed if their iteration exists.
-    Guarded(Vec<OpId>),
-}
-
-impl Run {
-    /// All of them.
-    pub(super) fn all(&self) -> Vec<OpId> {
-        match self {
-            Run::One(id) => vec![*id],
-            Run::Guarded(ops) => ops.clone(),
-        }
-    }
-
-    /// The first of the operations.
-    pub(super) fn first(&self) -> OpId {
-        match self {
-            Run::One(id) => *id,
-            Run::Guarded(ops) => ops.first().copied().unwrap_or(OpId::new(0)),
-        }
-    }
 }
 
 pub(super) type Made<T> = Result<T, Violation>;
@@ -137,63 +109,6 @@ impl Steady {
         for (id, ahead) in [(self.looped, 0)].into_iter().chain(of_body) {
             self.edit.kernel.ops[id.index()].origin.get_or_insert(Origin { op: id, ahead });
         }
-    }
-
-    /// Groups the operations that one branch guards: the acquisitions and fills of a ring that run ahead, at the place of the last of them, with
-    /// names and numbers that stand between them and that nothing else uses.
-    fn runs(&self) -> Made<Vec<Run>> {
-        let kernel = &self.edit.kernel;
-        let ring = |id: &OpId| match of_ring(kernel, *id) {
-            Some(Early::Fills(pipe)) if self.beyond == Beyond::Guarded && self.lead(*id) > 0 => Some(pipe),
-            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless) | None => None,
-        };
-        let mut groups: SortedMap<Pipe, Vec<OpId>> = SortedMap::new();
-        for (pipe, id) in self.ops.iter().filter_map(|id| Some((ring(id)?, *id))) {
-            groups.entry(pipe).or_default().push(id);
-        }
-        for group in groups.values_mut() {
-            let of_group = |id: &OpId| group.contains(id);
-            let span = self.ops.iter().position(of_group).zip(self.ops.iter().rposition(of_group));
-            let (Some((first, last)), Some(fill)) = (span, group.first().copied()) else { continue };
-            if let Some(id) = group.iter().find(|id| self.lead(**id) != self.lead(fill)) {
-                return self.violation(*id, "the schedule acquires a slot and fills it in different stages");
-            }
-            // From the last one on, so that what is used by what was added is known.
-            let mut all = Vec::new();
-            for id in self.ops[first..=last].iter().rev() {
-                let own = |user: &OpId| group.contains(user) || all.contains(user);
-                let users = self.users(*id);
-                let between = is_renewable(kernel, *id, false)
-                    && self.lead(*id) == self.lead(fill)
-                    && users.is_some_and(|users| users.iter().all(own));
-                if group.contains(id) || between {
-                    all.push(*id);
-                }
-            }
-            all.reverse();
-            *group = all;
-        }
-        let mut runs = Vec::new();
-        for id in &self.ops {
-            match groups.values().find(|group| group.contains(id)) {
-                Some(group) if group.last() == Some(id) => runs.push(Run::Guarded(group.clone())),
-                Some(_) => {}
-                None => runs.push(Run::One(*id)),
-            }
-        }
-        Ok(runs)
-    }
-
-    /// The operations of the body that use what an operation computes; `None` if it is passed on or used inside of another one.
-    fn users(&self, id: OpId) -> Option<Vec<OpId>> {
-        let kernel = &self.edit.kernel;
-        let results = &kernel.op(id).results;
-        let uses = |args: &[Value]| args.iter().any(|v| results.contains(v));
-        let mut inside = uses(&self.next);
-        for region in self.ops.iter().flat_map(|id| &kernel.op(*id).regions) {
-            kernel.walk_block(*region, &mut |_, op| inside |= uses(&op.args));
-        }
-        (!inside).then(|| self.ops.iter().copied().filter(|user| uses(&kernel.op(*user).args)).collect())
     }
 
     pub(super) fn expand(mut self) -> Made<Edit> {

@@ -17,8 +17,8 @@
 //! | everything | operations of barrier programs, and others that loops with schedules do not contain | all others with an effect |
 //!
 //! Copies to a ring read tensors that nothing in the kernel writes (T0617), so that their order against stores does not matter.
-//! Fills and waits have numbers only where a body has as many of one as of the other, none of them in a branch or a loop; the same applies to
-//! acquisitions and releases. That no slot is overwritten too early, and that no wait is for ever, is shown of the barrier program.
+//! Fills and waits have numbers only where a body has as many of one as of the other, none of them in a branch or a loop, unless both arms of
+//! the branch fill one stage; the same applies to acquisitions and releases. That no slot is overwritten too early, and that no wait is for ever, is shown of the barrier program.
 
 use super::labels::{Label, Labels};
 use crate::collections::{SortedMap, SortedSet};
@@ -84,6 +84,9 @@ pub(super) struct Touches {
 pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object, bool, i32)> {
     let side = |id: &OpId| {
         let op = kernel.op(*id);
+        if let Some(pipe) = filled_in_either_arm(kernel, op) {
+            return Some((pipe, 0));
+        }
         let OpKind::Ttg(ttg) = &op.kind else { return None };
         let is = [
             matches!(ttg, TtgOp::AsyncProduce { .. } | TtgOp::Fill(_)),
@@ -98,7 +101,8 @@ pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object
     let mut numbers = SortedMap::new();
     for (pipe, decl) in kernel.pipes.iter().enumerate().map(|(at, decl)| (Pipe::new(at), decl)) {
         let mut nested = false;
-        for block in ops.iter().flat_map(|id| &kernel.op(*id).regions) {
+        let others = ops.iter().filter(|id| filled_in_either_arm(kernel, kernel.op(**id)) != Some(pipe));
+        for block in others.flat_map(|id| &kernel.op(*id).regions) {
             kernel.walk_block(*block, &mut |_, op| nested |= ring_of(kernel, op) == Some(pipe));
         }
         if nested {
@@ -142,6 +146,31 @@ impl Object {
             | Object::Observed
             | Object::Everything => self,
         }
+    }
+}
+
+/// The ring of which a branch fills one stage, whichever arm is executed, without doing anything else to rings.
+fn filled_in_either_arm(kernel: &Kernel, op: &Op) -> Option<Pipe> {
+    if op.kind != OpKind::If {
+        return None;
+    }
+    let mut rings = Vec::new();
+    for arm in &op.regions {
+        let (mut fills, mut others) = (Vec::new(), false);
+        for id in &kernel.block(*arm).ops {
+            let op = kernel.op(*id);
+            if matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_))) {
+                fills.push(ring_of(kernel, op)?);
+            } else {
+                others |= ring_of(kernel, op).is_some() || !op.regions.is_empty();
+            }
+        }
+        let ([ring], false) = (&fills[..], others) else { return None };
+        rings.push(*ring);
+    }
+    match rings[..] {
+        [first, second] if first == second => Some(first),
+        _ => None,
     }
 }
 

@@ -1,0 +1,264 @@
+//! Which rings can be filled ahead, and which operations of a loop's body do it.
+//!
+//! A loop fills a ring ahead if its copies need nothing but the number of the iteration, or what can be computed from it. A coordinate that is
+//! loaded, as the page of a table, is loaded as far ahead; a branch then guards the load and the copies ([`crate::pipeline::modulo`]).
+//!
+//! Deliberately absent: how far ahead, which is part of the schedule.
+
+use super::order::{bodies, uses};
+use super::schedule::{Body, Prefetched, Schedule};
+use crate::collections::SortedSet;
+use crate::ir::traffic::{Access, On, traffic};
+use crate::ir::{Def, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::pipeline::modulo;
+use crate::verify::Verified;
+
+/// As [`Verified::rings_begin_anew`], of rings whose stages are filled ahead in loops with these schedules: they are empty at the start of
+/// the loop, but not of its iterations.
+pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]) -> Vec<usize> {
+    let mut anew = rings.rings_begin_anew().to_vec();
+    let bodies = bodies(laid_out);
+    let several = |body: &&Body| body.places.iter().any(|planned| planned.stage > 0);
+    for (looped, block) in all.iter().filter(several).filter_map(|body| bodies.get(body.number)) {
+        let around = bodies.iter().filter(|(other, inside)| {
+            let mut found = false;
+            laid_out.walk_block(*inside, &mut |id, _| found |= id == *looped);
+            other != looped && found
+        });
+        let around = around.count();
+        for id in &laid_out.block(*block).ops {
+            if let OpKind::Ttg(TtgOp::Acquire(pipe)) = laid_out.op(*id).kind
+                && let Some(depth) = anew.get_mut(pipe.index())
+            {
+                *depth = around.min(*depth);
+            }
+        }
+    }
+    anew
+}
+
+/// Whether all these rings can be filled ahead, wherever a kernel uses them.
+pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
+    let of = |op: &Op| {
+        let OpKind::Ttg(TtgOp::Acquire(pipe) | TtgOp::Ready(pipe)) = op.kind else { return false };
+        prefetched.iter().any(|ring| ring.pipe == pipe)
+    };
+    let (mut all, mut staged) = (0, 0);
+    kernel.walk(&mut |_, op| all += usize::from(of(op)));
+    for (looped, body) in bodies(kernel) {
+        if let Some((_, ops)) = kernel.block(body).ops.split_last()
+            && let Some(ring) = Ring::of(kernel, looped, ops, prefetched)
+            && !ring.waits.is_empty()
+        {
+            staged += ring.fills.iter().chain(&ring.waits).filter(|id| of(kernel.op(**id))).count();
+        }
+    }
+    staged == all
+}
+
+/// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
+pub(super) fn agrees(kernel: &Kernel, schedule: &Schedule) -> bool {
+    let bodies = bodies(kernel);
+    let ahead = schedule.ahead();
+    schedule.bodies.iter().all(|Body { number, places }| {
+        let ops = bodies.get(*number).map_or(&[][..], |(_, body)| &kernel.block(*body).ops);
+        let last = places.iter().map(|planned| planned.stage).max().unwrap_or(0);
+        ops.iter().zip(places).all(|(id, planned)| {
+            let OpKind::Ttg(TtgOp::Acquire(pipe)) = kernel.op(*id).kind else { return true };
+            let stated = ahead.iter().find(|ring| ring.pipe == pipe).map(|ring| ring.distance);
+            stated.is_none_or(|stated| stated == u32::from(last - planned.stage))
+        })
+    })
+}
+
+/// The operations of a body that fill and await the stages of prefetched rings.
+pub(super) struct Ring {
+    pub(super) distance: u16,
+    pub(super) carried: bool,
+    /// The acquisitions of slots, the names of what is copied, and the copies.
+    pub(super) fills: Vec<OpId>,
+    /// The operations from the pending waits to the permissions to read.
+    pub(super) waits: Vec<OpId>,
+}
+
+impl Ring {
+    /// The rings that a body fills and reads. None if not all their copies can be issued ahead, as those under a condition, or in a loop
+    /// whose iterations are not known in advance.
+    pub(super) fn of(kernel: &Kernel, looped: OpId, ops: &[OpId], prefetched: &[Prefetched]) -> Option<Ring> {
+        let body = *kernel.op(looped).regions.first()?;
+        let of_body =
+            |ring: &&Prefetched| ops.iter().any(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe)));
+        let rings: Vec<&Prefetched> = prefetched.iter().filter(of_body).collect();
+        let distance = u16::try_from(rings.iter().map(|ring| ring.distance).min()?).ok()?;
+        let op = kernel.op(looped);
+        let bounds = [op.args.first()?, op.args.get(2)?].map(|v| kernel.int_constant(*v));
+        // Whether an iteration exists can then be told without sums that wrap.
+        let simple = matches!(bounds, [Some(lo), Some(1)] if lo - i64::from(distance) >= i64::from(i32::MIN));
+        if op.kind == OpKind::For(ForKind::Distributed) || modulo::is_left(kernel, looped) || !simple {
+            return None;
+        }
+        let carried = rings.iter().all(|ring| ring.carried);
+        let pipes: Vec<Pipe> = rings.iter().map(|ring| ring.pipe).collect();
+        let Parts { fills, waits, named } = Parts::of(kernel, ops, &pipes, carried)?;
+        // As many stages are held as there are iterations ahead, and one more, each with so many fills.
+        let enough = |ring: &&Prefetched| {
+            let acquires =
+                ops.iter().filter(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe))).count();
+            let slots = kernel.pipes.get(ring.pipe.index()).map_or(0, |pipe| pipe.slots);
+            u32::try_from(acquires).is_ok_and(|acquires| acquires * (u32::from(distance) + 1) <= slots)
+        };
+        if !rings.iter().all(enough) {
+            return None;
+        }
+        let needed = needed_ahead(kernel, looped, ops, &named, &fills, carried)?;
+        let nested = ops.iter().flat_map(|id| &kernel.op(*id).regions).any(|block| {
+            let mut any = false;
+            kernel.walk_block(*block, &mut |_, op| {
+                any |= matches!(op.kind, OpKind::Ttg(TtgOp::Acquire(_) | TtgOp::Ready(_)))
+            });
+            any
+        });
+        let names = |id: &OpId| {
+            let op = kernel.op(*id);
+            matches!(op.kind, OpKind::Ttg(TtgOp::Source(..) | TtgOp::SourceRows { .. }))
+                && op.results.iter().any(|v| named.contains(v))
+        };
+        let is_ahead = |id: &OpId| fills.contains(id) || needed.contains(id) || names(id);
+        let fills: Vec<OpId> = ops.iter().copied().filter(is_ahead).collect();
+        // What is computed under a guard has no value elsewhere.
+        let elsewhere = kernel.block(body).ops.iter().filter(|id| !fills.contains(id));
+        let made = needed.iter().flat_map(|id| &kernel.op(*id).results).copied().collect();
+        if elsewhere.into_iter().any(|id| uses(kernel, *id, &made)) {
+            return None;
+        }
+        (!nested).then_some(Ring { distance, carried, fills, waits })
+    }
+}
+
+/// What a body does to rings.
+struct Parts {
+    /// The acquisitions of slots and the copies.
+    fills: Vec<OpId>,
+    waits: Vec<OpId>,
+    /// What copies use.
+    named: SortedSet<Value>,
+}
+
+impl Parts {
+    /// None if something of these rings needs its own iteration.
+    fn of(kernel: &Kernel, ops: &[OpId], pipes: &[Pipe], carried: bool) -> Option<Parts> {
+        let (mut fills, mut waits, mut named) = (Vec::new(), Vec::new(), SortedSet::<Value>::new());
+        for id in ops {
+            let op = kernel.op(*id);
+            let token = |v: &Value| kernel.ty(*v).ring().is_some_and(|pipe| pipes.contains(&pipe));
+            let (mut inside, mut any_inside) = (Vec::new(), false);
+            for region in &op.regions {
+                kernel.walk_block(*region, &mut |_, op| {
+                    inside.extend(op.args.iter().copied());
+                    any_inside |= op.args.iter().chain(&op.results).any(token);
+                });
+            }
+            if any_inside {
+                // A branch that fills a slot is guarded as a whole. All else in branches and loops needs its own iteration.
+                let fills_here = modulo::fills(kernel, *id);
+                if carried || !fills_here.is_some_and(|pipe| pipes.contains(&pipe)) {
+                    return None;
+                }
+                named.extend(op.args.iter().copied().chain(inside));
+                fills.push(*id);
+                continue;
+            }
+            if !op.args.iter().chain(&op.results).any(token) {
+                continue;
+            }
+            // Others, and branches with tokens, need their own iteration.
+            let OpKind::Ttg(ttg) = &op.kind else { return None };
+            match ttg {
+                // The stages of waits that run ahead are filled beyond the last iteration, under a condition.
+                TtgOp::AsyncProduce { skipped, .. }
+                    if !carried || skipped.is_none() && !op.args.iter().any(|v| kernel.ty(*v) == Ty::BOOL) =>
+                {
+                    named.extend(op.args.iter().copied());
+                    fills.push(*id);
+                }
+                TtgOp::Fill(_) if !carried => fills.push(*id),
+                TtgOp::Acquire(_) => fills.push(*id),
+                TtgOp::Ready(_) | TtgOp::WaitReady | TtgOp::ReadPerm => waits.push(*id),
+                TtgOp::View { .. } | TtgOp::Consumed | TtgOp::Release | TtgOp::AccMma => {}
+                TtgOp::AsyncProduce { .. }
+                | TtgOp::Fill(_)
+                | TtgOp::Poisoned
+                | TtgOp::Split(_)
+                | TtgOp::Join
+                | TtgOp::Read
+                | TtgOp::Write
+                | TtgOp::Source(..)
+                | TtgOp::SourceRows { .. }
+                | TtgOp::ComputeIssue
+                | TtgOp::ComputeWait
+                | TtgOp::AccStart(_)
+                | TtgOp::AccFinish
+                | TtgOp::StoreIssue(_)
+                | TtgOp::StoreWait
+                | TtgOp::Roles
+                | TtgOp::Finalize
+                | TtgOp::Rematerialize
+                | TtgOp::Claim(..)
+                | TtgOp::Fence { .. } => return None,
+            }
+        }
+        Some(Parts { fills, waits, named })
+    }
+}
+
+/// The operations of a body that fills need and that run as far ahead, since they cannot be computed again, as the load of a coordinate. None
+/// if fills need more than the counter, or if a branch cannot guard these operations.
+fn needed_ahead(
+    kernel: &Kernel,
+    looped: OpId,
+    ops: &[OpId],
+    named: &SortedSet<Value>,
+    fills: &[OpId],
+    carried: bool,
+) -> Option<SortedSet<OpId>> {
+    let passed_on = kernel.op(looped).regions.first().and_then(|body| kernel.block(*body).args.get(1..))?;
+    let (mut open, mut seen): (Vec<Value>, _) = (named.iter().copied().collect(), SortedSet::new());
+    let mut used = SortedSet::new();
+    // This ends: each value is looked at once.
+    while let Some(value) = open.pop() {
+        if passed_on.contains(&value) {
+            return None;
+        }
+        let Def::Result(id, _) = kernel.value(value).def else { continue };
+        if seen.insert(value) && ops.contains(&id) && !fills.contains(&id) && used.insert(id) {
+            open.extend(&kernel.op(id).args);
+            for region in &kernel.op(id).regions {
+                kernel.walk_block(*region, &mut |_, op| open.extend(&op.args));
+            }
+        }
+    }
+    let (mut ahead, mut made) = (SortedSet::new(), SortedSet::new());
+    for id in ops.iter().filter(|id| used.contains(id)) {
+        let names_rows = matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
+        let again = names_rows || modulo::is_renewable(kernel, *id, false);
+        if !again && (carried || !modulo::may_be_guarded(kernel, *id)) {
+            return None;
+        }
+        if !again || uses(kernel, *id, &made) {
+            ahead.insert(*id);
+            made.extend(kernel.op(*id).results.iter().copied());
+        }
+    }
+    // These would change places with writes of earlier iterations, and those that may fail with what shows that others came before.
+    let mut shows = false;
+    let mut look = |id: OpId, op: &Op| {
+        let of_tensor = |access: &Access| access.writes && access.on == On::Tensor;
+        let others = matches!(op.kind.effect(), Effect::Trap | Effect::Print) && !ahead.contains(&id);
+        shows |= others || traffic(&op.kind).accesses.iter().flatten().any(of_tensor);
+    };
+    for id in ops {
+        look(*id, kernel.op(*id));
+        kernel.op(*id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut look));
+    }
+    (ahead.is_empty() || !shows).then_some(ahead)
+}
