@@ -114,9 +114,8 @@ fn environment(options: &Options) -> io::Result<Vec<(&'static str, OsString)>> {
         println!("without LLVM 19: {why}");
     }
     // Test programs of procedural macros are linked with rustc's own libraries.
-    let sysroot = std::process::Command::new(crate::cargo::rustc()).args(["--print", "sysroot"]).output()?;
-    let libraries = Path::new(String::from_utf8_lossy(&sysroot.stdout).trim()).join("lib");
-    let mut path = libraries.into_os_string();
+    let libraries = std::process::Command::new(crate::cargo::rustc()).args(["--print", "target-libdir"]).output()?;
+    let mut path = OsString::from(String::from_utf8_lossy(&libraries.stdout).trim());
     if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
         path.push(":");
         path.push(own);
