@@ -7,6 +7,7 @@ mod bounds;
 mod dependences;
 mod expanded;
 mod groups;
+mod legal;
 mod modulo;
 mod program;
 mod random;

@@ -56,7 +56,7 @@ mod steady;
 use super::edit::Edit;
 use crate::collections::SortedMap;
 use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Planned};
-pub use check::check;
+pub use check::{Dependence, Dependent, Why, check, dependences};
 pub(crate) use early::{fills, may_be_guarded};
 use steady::Steady;
 pub(crate) use steady::is_renewable;

@@ -42,7 +42,12 @@ pub(super) struct Frame {
     pub(super) unguarded: SortedSet<OpId>,
     /// For each object, the latest turns so far of an execution that touches it, and of one that changes it.
     latest: SortedMap<Object, (Moment, Option<Moment>)>,
+    /// What executions touch and whether they change it, in their order, if that is to be recorded.
+    pub(super) log: Option<Vec<Touch>>,
 }
+
+/// An execution that touches an object: when it has its turn, and whether it changes the object.
+pub(super) type Touch = (Moment, Object, bool);
 
 impl Frame {
     /// `bounds` are the labels of the loop's operands; a `loop` has none but what it carries.
@@ -75,6 +80,7 @@ impl Frame {
             guarded: SortedSet::new(),
             unguarded: SortedSet::new(),
             latest: SortedMap::new(),
+            log: None,
         })
     }
 
@@ -173,6 +179,9 @@ impl Frame {
     /// the latest ones: what is behind the latest turn is behind all.
     pub(super) fn touch(&mut self, object: Object, changes: bool) -> bool {
         let Some(now) = self.now else { return true };
+        if let Some(log) = &mut self.log {
+            log.push((now, object, changes));
+        }
         let entry = self.latest.entry(object).or_insert((now, None));
         let follows = if changes { entry.0 <= now } else { entry.1.is_none_or(|last| last <= now) };
         entry.0 = entry.0.max(now);

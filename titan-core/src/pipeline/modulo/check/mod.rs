@@ -47,14 +47,16 @@
 
 mod frame;
 mod labels;
+mod recorded;
 mod rewritten;
 mod touches;
 
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Kernel, Op, OpId, OpKind, Ty, Value};
-use frame::Frame;
+use frame::{Frame, Touch};
 use labels::{At, Label, Labels, is_computed};
+pub use recorded::{Dependence, Dependent, Why, dependences};
 
 /// Checks that a kernel is another one with the loops expanded that have schedules there.
 ///
@@ -63,6 +65,11 @@ use labels::{At, Label, Labels, is_computed};
 /// # Errors
 /// The first operation of the kernel before of which this cannot be shown.
 pub fn check(before: &Kernel, after: &Kernel) -> Result<(), Violation> {
+    compared(before, after, None).map(drop)
+}
+
+/// Checks it; what executions of the operations of loops touch, if that is to be recorded for so many iterations at least.
+fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<SortedMap<OpId, Vec<Touch>>> {
     let mut homes = SortedMap::new();
     before.walk(&mut |looped, op| {
         let bodies = op.regions.iter().flat_map(|body| &before.block(*body).ops);
@@ -72,7 +79,7 @@ pub fn check(before: &Kernel, after: &Kernel) -> Result<(), Violation> {
         }
     });
     if homes.is_empty() && before == after {
-        return Ok(());
+        return Ok(SortedMap::new());
     }
     let declared =
         |kernel: &Kernel| (kernel.sig.clone(), kernel.pipes.clone(), kernel.roles.clone(), kernel.laid_out.clone());
@@ -88,11 +95,14 @@ pub fn check(before: &Kernel, after: &Kernel) -> Result<(), Violation> {
         old: SortedMap::new(),
         new: SortedMap::new(),
         frames: Vec::new(),
+        recorded,
+        touched: SortedMap::new(),
     };
     for (old, new) in (0..before.sig.params.len()).map(|i| (Value::new(i), Value::new(i))) {
         check.bind(&[old], &[new]);
     }
-    check.blocks(before.body, after.body)
+    check.blocks(before.body, after.body)?;
+    Ok(check.touched)
 }
 
 type Checked<T = ()> = Result<T, Violation>;
@@ -134,6 +144,10 @@ struct Check<'k> {
     new: SortedMap<Value, Label>,
     /// The loops with schedules that are being compared, from the outermost one on.
     frames: Vec<Frame>,
+    /// For how many iterations at least it is recorded what executions touch, if it is.
+    recorded: Option<i32>,
+    /// What they touch, by loops.
+    touched: SortedMap<OpId, Vec<Touch>>,
 }
 
 fn refuse<T>(op: OpId, message: &str) -> Checked<T> {
@@ -293,7 +307,10 @@ impl Check<'_> {
         let (was, is) = (before.op(looped), after.op(unit.main));
         let operands: Checked<Vec<Label>> = was.args.iter().map(|v| self.old_of(looped, *v)).collect();
         let frame = Frame::new(before, looped, &operands?, &mut self.labels);
-        let (Some(frame), Some(body)) = (frame, is.regions.first()) else { return refuse(looped, "it has no body") };
+        let (Some(mut frame), Some(body)) = (frame, is.regions.first()) else {
+            return refuse(looped, "it has no body");
+        };
+        frame.log = (self.recorded.is_some() && !self.touched.contains_key(&looped)).then(Vec::new);
         let typed = |kernel: &Kernel, value: &Value| (kernel.ty(*value), kernel.value(*value).place);
         let differs = was.results.iter().zip(&is.results).any(|(old, new)| typed(before, old) != typed(after, new));
         if was.kind != is.kind || is.args.len() < was.args.len() || is.results.len() < was.results.len() || differs {
@@ -301,8 +318,9 @@ impl Check<'_> {
         }
         self.frames.push(frame);
         let compared = self.rewritten(looped, unit, *body);
-        self.frames.pop();
+        let log = self.frames.pop().and_then(|frame| frame.log);
         compared?;
+        self.touched.extend(log.map(|log| (looped, log)));
         // What a loop is entered with is its operand too.
         self.operands(looped, &was.args, &is.args)?;
         self.touch(looped, unit.main, false)?;

@@ -55,7 +55,8 @@ impl<'k> Check<'k> {
         let passes = i32::try_from(self.frame(looped)?.passes()).unwrap_or(0);
         let continues = self.before.op(made.end).kind == OpKind::Continue(0);
         // A loop that does not continue is left in its first iteration. No well-formed kernel has more stages than fit.
-        let iterations = if continues { 2 * made.most() + 3 + passes } else { 1 };
+        let least = self.recorded.unwrap_or(0);
+        let iterations = if continues { (2 * made.most() + 3 + passes).max(least) } else { 1 };
         for n in 0..iterations {
             self.iterate(&made, At { relative: false, n }, &mut state)?;
         }
