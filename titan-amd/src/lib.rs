@@ -32,7 +32,7 @@ pub use machine::{Fp8, Machine, UnknownMachine};
 
 use titan_core::driver::{Backend, Code};
 use titan_core::lane::Func;
-use titan_core::plan::{LowerError, Target};
+use titan_core::plan::{LowerError, Target, Timing};
 
 impl Backend for Machine {
     fn target(&self) -> Target {
@@ -57,6 +57,7 @@ impl Backend for Machine {
             store_matrix: false,
             fp8_convert: true,
             bf16_arithmetic: false,
+            timing: Timing::default(),
         }
     }
 

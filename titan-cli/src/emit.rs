@@ -6,19 +6,22 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::{Arguments, stages};
+use titan_core::driver::{Arguments, Backend as _, loop_graphs, stages, stages_by_swing};
+use titan_core::ir::Kernel;
 use titan_core::plan::LowerError;
+use titan_core::schedule::text;
 use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
 
 /// The stages, in the order of compilation.
-pub(crate) const STAGES: [(&str, &str); 9] = [
+pub(crate) const STAGES: [(&str, &str); 10] = [
     ("tile", "the verified kernel"),
     ("schedule", "the schedule chosen for the target"),
     ("rings", "tile IR with the rings and roles of the schedule"),
     ("laid-out", "tile IR with layouts: which thread holds which element of a tile"),
     ("scheduled", "the same, with the stage and the place of each operation in loops that have schedules"),
+    ("graphs", "the dependence graphs of the loops, with the units and latencies of the target (docs/scheduling.md)"),
     ("loops", "the same, with loops in these stages and this order: what runs ahead, before and after the loops"),
     ("barriers", "the barrier program: rings as regions of shared memory, barriers, commit groups and waits"),
     ("lanes", "the lane IR: the program of one thread"),
@@ -43,7 +46,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     for Located { kernel, at } in located {
         let name = kernel.sig.name.clone();
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared)) {
+            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared, word("schedule"))) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -68,23 +71,33 @@ fn of_stage(
     kernel: &Verified,
     machine: &Machine,
     stage: &str,
-    (access, shared): (&str, Option<u32>),
+    (access, shared, scheduler): (&str, Option<u32>, &str),
 ) -> Result<String, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel));
     }
     let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
+    let stages = if scheduler == "swing" { stages_by_swing } else { stages };
     let all = stages(kernel, machine, arguments, shared)?;
     Ok(match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),
         "scheduled" => print(&all.scheduled),
+        "graphs" => graphs(&all.laid_out, machine)?,
         "loops" => print(&all.loops),
         "barriers" => print(&all.barriers),
         "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
         "schedule" => all.schedule.to_string(),
         _ => String::from_utf8_lossy(&all.code.payload).into_owned(),
     })
+}
+
+/// The graphs of the loops of a laid-out kernel.
+fn graphs(laid_out: &Kernel, machine: &Machine) -> Result<String, LowerError> {
+    let name = laid_out.sig.full_name();
+    let graphs = loop_graphs(laid_out, &machine.target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
+    let texts = graphs.iter().map(|graph| format!("; {name}, {}\n{}", graph.graph.name(), text::print(&graph.draft)));
+    Ok(texts.collect::<Vec<String>>().join("\n"))
 }
 
 /// The list of stages for the help text.

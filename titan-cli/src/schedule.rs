@@ -2,7 +2,7 @@
 //!
 //! The output is a schedule in its text form; everything else is in comments. With `--check`, a schedule is judged instead of made.
 //!
-//! Deliberately absent: kernels. The file is a graph in the text form of docs/scheduling.md, which nothing makes of a kernel yet.
+//! Deliberately absent: kernels. The file is a graph in the text form of docs/scheduling.md; `titan emit --stage graphs` prints those of a kernel.
 
 use crate::report::{Finding, Report, Verdict};
 use crate::{Outcome, cli, read};

@@ -5,7 +5,7 @@ use crate::ptx::isa::group::{self, accumulators};
 use titan_core::collections::SortedSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::{GroupMma, MmaAtom};
-use titan_core::plan::Target;
+use titan_core::plan::{Target, Timing};
 
 /// The properties of a machine in the form that plans use.
 #[must_use]
@@ -31,6 +31,7 @@ pub fn target(machine: &Machine) -> Target {
         store_matrix: machine.has(Feature::StMatrix),
         fp8_convert: machine.has(Feature::Fp8Convert),
         bf16_arithmetic: machine.capability >= 90,
+        timing: timing(machine),
     }
 }
 
@@ -75,4 +76,32 @@ fn group_atoms(machine: &Machine) -> Vec<MmaAtom> {
         })
     };
     MMA_TRIPLES.iter().filter_map(of).collect()
+}
+
+/// How fast a machine executes instructions.
+///
+/// Rates: *CUDA C++ Programming Guide*, "Throughput of Native Arithmetic Instructions", by a multiprocessor and cycle, divided by its four
+/// partitions; shared memory has 32 banks of 4 bytes ("Compute Capability 8.x", "Shared Memory"). Multiply-adds of tensor cores: whitepapers
+/// of the A100 (1,024 by a multiprocessor and cycle), of GA102 and AD102 (512) and of the H100 (2,048), and for later machines those of
+/// the H100. Latencies are assumed: no manual states them. They are near what microbenchmarks of the A100 report (Sun et al., "Dissecting Tensor
+/// Cores via Microbenchmarks", 2022; Abdelkhalik et al., "Demystifying the NVIDIA Ampere Architecture", 2022).
+fn timing(machine: &Machine) -> Timing {
+    let (macs, lanes) = match machine.capability {
+        ..=80 => (256, 16),
+        81..=89 => (128, 32),
+        90.. => (512, 32),
+    };
+    Timing {
+        partitions: 4,
+        macs,
+        matrix_latency: 33,
+        lanes,
+        lanes_latency: 4,
+        special: 4,
+        special_latency: 18,
+        shared_bytes: 128,
+        shared_latency: 29,
+        copy_latency: 600,
+        barrier_latency: 20,
+    }
 }

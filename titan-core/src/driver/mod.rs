@@ -20,6 +20,7 @@ mod backend;
 mod cluster;
 mod crowded;
 mod estimate;
+mod loop_graph;
 mod not_chosen;
 mod order;
 pub mod passes;
@@ -27,12 +28,14 @@ mod rings;
 mod road;
 mod rule;
 mod schedule;
+mod swing;
 pub mod table;
 mod variant;
 mod why;
 
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
+pub use loop_graph::{LoopGraph, loop_graphs};
 pub use road::{barrier_program, barrier_program_ahead};
 pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
 
@@ -274,6 +277,30 @@ pub fn stages(
     let made = match shared_bytes {
         Some(shared_bytes) => made(kernel, &Target { shared_bytes, ..target }, arguments)?,
         None => in_least_memory(&target, |target| made(kernel, target, arguments))?.1,
+    };
+    made.stages(backend)
+}
+
+/// The stages of a kernel with the loops of the rule's schedule as the modulo scheduler places them, where that can be carried out.
+///
+/// # Errors
+/// The errors of [`compile`].
+pub fn stages_by_swing(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    arguments: impl Into<Arguments>,
+    shared_bytes: Option<u32>,
+) -> Result<Stages, LowerError> {
+    let target = known(kernel, backend)?;
+    let arguments = arguments.into();
+    let made = |target: &Target| {
+        let mut prepared = prepared(kernel, target, arguments, None)?;
+        prepared.filled.schedule = swing::improved(&prepared.laid_out, target, &prepared.filled.schedule);
+        finished(kernel, target, prepared)
+    };
+    let made = match shared_bytes {
+        Some(shared_bytes) => made(&Target { shared_bytes, ..target })?,
+        None => in_least_memory(&target, made)?.1,
     };
     made.stages(backend)
 }

@@ -14,6 +14,7 @@ mod layouts;
 mod mma;
 mod no_group;
 mod target;
+mod timing;
 mod warps;
 
 pub use classes::is_elementwise;
@@ -23,6 +24,7 @@ pub use layouts::{wide, wide_to_turn};
 pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;
 pub use target::Target;
+pub use timing::Timing;
 
 use crate::analysis::cover;
 use crate::collections::SortedMap;

@@ -1,5 +1,6 @@
 //! The properties of a machine on which plans and lowering depend. The back ends set them from their tables.
 
+use super::Timing;
 use crate::lane::MmaAtom;
 
 /// The properties of a machine.
@@ -43,6 +44,8 @@ pub struct Target {
     pub fp8_convert: bool,
     /// Whether there are instructions for sums and products of `bf16`.
     pub bf16_arithmetic: bool,
+    /// How fast it executes instructions.
+    pub timing: Timing,
 }
 
 impl Target {

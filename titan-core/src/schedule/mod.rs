@@ -11,8 +11,8 @@
 //!
 //! [`plan`] puts them together. `docs/scheduling.md` explains the algorithms with an example.
 //!
-//! Deliberately absent: the IR. Nothing here knows a kernel, and no kernel is scheduled by it yet: the compiler has to make a graph of
-//! a loop and to rewrite the loop by the schedule. Also absent are an exact search (a test has one), choosing numbers of registers,
+//! Deliberately absent: the IR. Nothing here knows a kernel: the driver makes a graph of a loop, and the schedule of the loop of what is found
+//! here (`titan emit --schedule swing`). Also absent are an exact search (a test has one), choosing numbers of registers,
 //! and the decision whether a loop is divided among roles.
 
 pub mod bounds;

@@ -41,6 +41,7 @@ fn options() -> Options {
         store_matrix: false,
         fp8_convert: false,
         bf16_arithmetic: false,
+        timing: titan_core::plan::Timing::default(),
     };
     Options { fence: fence::Options::default(), target }
 }

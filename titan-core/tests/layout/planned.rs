@@ -31,6 +31,7 @@ fn target(lanes: u32) -> Target {
         store_matrix: false,
         fp8_convert: true,
         bf16_arithmetic: true,
+        timing: titan_core::plan::Timing::default(),
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn target(lanes: u32) -> Target {
         store_matrix: false,
         fp8_convert: false,
         bf16_arithmetic: false,
+        timing: titan_core::plan::Timing::default(),
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) fn target(native: bool) -> Target {
         store_matrix: false,
         fp8_convert: native,
         bf16_arithmetic: native,
+        timing: titan_core::plan::Timing::default(),
     }
 }
 

@@ -1,8 +1,7 @@
 //! Kernels from text to results.
 
 use titan_core::artifact::{Assumption, GridRule, Variant};
-use titan_core::driver::compile;
-use titan_core::driver::lower;
+use titan_core::driver::{compile, lower, stages, stages_by_swing};
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::num::Format;
@@ -46,6 +45,21 @@ pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
     let (threads, shared) = (variant.threads, variant.shared_bytes);
     let (entry, rule, notes) = (variant.entry().to_owned(), variant.grid, variant.notes.clone());
     Code { kernel, module, entry, threads, shared, rule, notes }
+}
+
+/// For all devices, with loops as the modulo scheduler places them; and whether that differs from the rule's schedule.
+pub(crate) fn by_swing(text: &str) -> (Code, bool) {
+    let kernel = verified(text);
+    let machine = machine("sm_80");
+    let rule = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let made = stages_by_swing(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let source = String::from_utf8(made.code.payload.clone()).unwrap();
+    let module = Module::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
+    let entry = made.code.config.iter().find(|(name, _)| name == "entry").map(|(_, value)| value.clone()).unwrap();
+    let (threads, shared) = (made.lanes.threads, made.lanes.shared_bytes);
+    let differs = made.schedule != rule.schedule;
+    // How programs are numbered does not depend on the order in a loop.
+    (Code { kernel, module, entry, threads, shared, rule: embedded(text, true).rule, notes: Vec::new() }, differs)
 }
 
 /// With slots of rings between roles released like this.

@@ -1,7 +1,7 @@
 //! Every kernel on every number of steps from 0 to 3 D + 1, ragged, in every mode; in the quick depth, modes take turns from one number of
 //! steps to the next.
 
-use super::harness::{Arg, Code, Tensor, embedded, modes, with_free};
+use super::harness::{Arg, Code, Tensor, by_swing, embedded, modes, with_free};
 use super::kernels::{self, Multiply};
 use titan_core::plan::FreeBy;
 use titan_nv::emu::Options;
@@ -74,6 +74,23 @@ fn one_role_copies_and_one_multiplies() {
         let plain = embedded(&text, false);
         [0, 7, 35].into_iter().for_each(|k| check(&plain, k, GRID, |_| true, "roles, unaligned"));
     }
+}
+
+#[test]
+fn loops_that_the_modulo_scheduler_places_compute_the_same() {
+    let kernels = [
+        kernels::implicit(),
+        kernels::roles(2, [1, 4], Multiply::AtOnce),
+        kernels::roles(3, [1, 4], Multiply::Registers),
+        kernels::roles(4, [1, 4], Multiply::Token),
+    ];
+    let mut placed = 0;
+    for text in kernels {
+        let (code, differs) = by_swing(&text);
+        placed += usize::from(differs);
+        depths(4).for_each(|k| check(&code, k, GRID, |_| true, &text));
+    }
+    assert!(placed >= 2, "{placed} schedules differ from the rule's");
 }
 
 #[test]

@@ -80,6 +80,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "artifact",
             "pipeline",
             "plan",
+            "schedule",
             "lay_out",
             "complete",
             "expand",

@@ -1,0 +1,388 @@
+//! The dependence graph of a loop, for the modulo scheduler ([`crate::schedule`]).
+//!
+//! Operations of the graph are those of the loop's body, with two exceptions:
+//!
+//! * Names and numbers that depend on the counter alone are left out. The rewriter computes them again wherever they are needed, and they take
+//!   no unit for long.
+//! * What must be in one stage is one operation: what acquires a slot of a ring and fills it, with what only this needs; and what waits for a
+//!   stage.
+//!
+//! Its edges are the dependences by which the checker of expanded loops judges ([`crate::pipeline::modulo::dependences`]). Units and latencies are
+//! those of the machine ([`crate::plan::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them executes one iteration.
+//!
+//! ```text
+//! for %t {                                      graph
+//!     copies to the slots of the ring           op acquire0
+//!     wait for a stage                          op ready4 unit matrix 20 latency 20
+//!     %x = load                                 op load9 unit shared 64 latency 93 weight 16
+//!     %acc = mma %x, %y, %acc                   op mma15 unit matrix 512 latency 545 weight 64
+//!     release                                   op release22
+//! }
+//! ```
+//!
+//! The wait for a stage is a barrier, across which assemblers move nothing: it holds the matrix unit, so that no product is in its midst then.
+//! Copies to rings have no latency: how far ahead they are issued follows from the slots of the ring, not from a search.
+//!
+//! Deliberately absent: bank conflicts, registers of numbers, instructions for addresses.
+
+use super::estimate::registers;
+use crate::collections::{SortedMap, SortedSet};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, UnOp, Value};
+use crate::pipeline::modulo::{self, Dependence, Dependent, Violation, Why};
+use crate::plan::Target;
+use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
+
+/// The graph of a loop.
+#[derive(Clone, Debug)]
+pub struct LoopGraph {
+    /// The loop.
+    pub looped: OpId,
+    /// The graph, as it is written and as it is scheduled.
+    pub draft: Draft,
+    /// The same.
+    pub graph: Graph,
+    /// For each operation of the graph, those of the loop's body.
+    pub members: Vec<Vec<OpId>>,
+    /// The names and numbers that are left out.
+    pub left_out: Vec<OpId>,
+    /// Registers per thread of tiles from outside of the loop that it uses.
+    pub outside: i64,
+}
+
+/// The graphs of the loops of a laid-out kernel that have operations to schedule, in program order.
+///
+/// # Errors
+/// The first operation that loops with schedules do not contain.
+pub fn loop_graphs(kernel: &Kernel, target: &Target) -> Result<Vec<LoopGraph>, Violation> {
+    let mut found = Vec::new();
+    for of in modulo::dependences(kernel)? {
+        let left_out: Vec<OpId> = left_out(kernel, &of);
+        let members = members(kernel, &of, &left_out);
+        let costs: Vec<Vec<Cost>> =
+            members.iter().map(|ops| ops.iter().map(|id| cost(kernel, *id, target)).collect()).collect();
+        let name = format!("loop{}", found.len());
+        let draft = draft((kernel, target), &of, &members, &costs, name);
+        // Loops without such operations, and those that are too large, have no graph.
+        if let Ok(graph) = draft.check() {
+            let outside = outside(kernel, &of);
+            found.push(LoopGraph { looped: of.looped, draft, graph, members, left_out, outside });
+        }
+    }
+    Ok(found)
+}
+
+/// The registers per thread of tiles that a loop uses and neither computes nor carries.
+fn outside(kernel: &Kernel, of: &Dependent) -> i64 {
+    let (mut used, mut own) = (SortedSet::new(), SortedSet::new());
+    for body in &kernel.op(of.looped).regions {
+        own.extend(kernel.block(*body).args.iter().copied());
+        kernel.walk_block(*body, &mut |_, op| {
+            used.extend(op.args.iter().copied());
+            own.extend(op.results.iter().copied());
+            own.extend(op.regions.iter().flat_map(|region| &kernel.block(*region).args).copied());
+        });
+    }
+    used.iter().filter(|v| !own.contains(v)).map(|v| i64::from(registers(kernel, *v))).sum()
+}
+
+/// The operations of a body that only compute names and numbers from the counter and from outside.
+fn left_out(kernel: &Kernel, of: &Dependent) -> Vec<OpId> {
+    let mut free: Vec<OpId> = Vec::new();
+    for id in &of.ops {
+        let mut needs = of.dependences.iter().filter(|edge| edge.to == *id && edge.why == Why::Value);
+        if modulo::is_renewable(kernel, *id, false) && needs.all(|edge| free.contains(&edge.from)) {
+            free.push(*id);
+        }
+    }
+    free
+}
+
+/// The operations of a body, grouped by what must be in one stage.
+fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>> {
+    let mut groups: Vec<Vec<OpId>> = Vec::new();
+    let mut of_ring: SortedMap<(usize, bool), usize> = SortedMap::new();
+    for id in of.ops.iter().filter(|id| !left_out.contains(id)) {
+        let op = kernel.op(*id);
+        let mut used: Vec<Value> = op.args.iter().chain(&op.results).copied().collect();
+        op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, op| used.extend(&op.args)));
+        let key = used.iter().find_map(|value| {
+            let Ty::Token(token, pipe) = kernel.ty(*value) else { return None };
+            let waits = matches!(token, Token::Ready | Token::Stage);
+            (token == Token::Slot || waits).then_some((pipe.index(), token == Token::Slot))
+        });
+        match key.and_then(|key| of_ring.get(&key).copied()) {
+            Some(group) => groups[group].push(*id),
+            None => {
+                of_ring.extend(key.map(|key| (key, groups.len())));
+                groups.push(vec![*id]);
+            }
+        }
+    }
+    // What a fill needs is executed with it, if nothing else needs it.
+    for fill in of_ring.iter().filter(|((_, fills), _)| *fills).map(|(_, group)| *group).collect::<Vec<_>>() {
+        loop {
+            let own = groups[fill].clone();
+            let of_fill = |edge: &&Dependence| edge.why == Why::Value && own.contains(&edge.to);
+            let needed: SortedSet<OpId> = of.dependences.iter().filter(of_fill).map(|edge| edge.from).collect();
+            let only = |id: &OpId| {
+                let mut uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && edge.from == *id);
+                needed.contains(id) && !own.contains(id) && uses.all(|edge| own.contains(&edge.to))
+            };
+            // This ends: an operation joins once.
+            let joins = groups.iter().position(|group| matches!(&group[..], [id] if only(id)));
+            let Some(joins) = joins.filter(|joins| *joins != fill) else { break };
+            let taken = std::mem::take(&mut groups[joins]);
+            groups[fill].extend(taken);
+        }
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+/// What an operation costs the warps of a partition.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    unit: Option<&'static str>,
+    /// Cycles for which it holds the unit.
+    held: i64,
+    /// Cycles from the end of that to the last result.
+    latency: i64,
+    /// Registers per thread of its results.
+    weight: i64,
+}
+
+const MATRIX: &str = "matrix";
+const SHARED: &str = "shared";
+const LANES: &str = "lanes";
+const SPECIAL: &str = "special";
+
+fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
+    let op = kernel.op(id);
+    let timing = &target.timing;
+    let warps = i64::from(kernel.laid_out.as_deref().map_or(1, |laid| laid.warps)).max(1);
+    let partitions = i64::from(timing.partitions.max(1));
+    let per_partition = (warps + partitions - 1) / partitions;
+    let threads = i64::from(target.lanes) * warps;
+    let of_values = |values: &[Value]| values.iter().map(|v| i64::from(registers(kernel, *v))).sum::<i64>();
+    let weight = of_values(&op.results);
+    let rate = |rate: u32| i64::from(rate.max(1));
+    let ceil = |a: i64, b: i64| (a + b - 1) / b;
+    let cost =
+        |unit, held: i64, latency: u32| Cost { unit: Some(unit), held: held.max(1), latency: latency.into(), weight };
+    if let Some([a, b]) = factors(op) {
+        let len = |value: Value| {
+            kernel.ty(value).tile_shape().map_or(1, |shape| i64::try_from(shape.len()).unwrap_or(i64::MAX))
+        };
+        let results = op.results.first().map_or(1, |v| len(*v));
+        // (m·k)·(k·n) / (m·n) is the square of k. The work of a type of 32 bits is twice that of one of 16.
+        let k = ceil(len(a) * len(b), results.max(1)).isqrt().max(1);
+        let macs = results * k * i64::from(kernel.ty(a).elem().bits()) / 16;
+        return cost(MATRIX, ceil(macs, partitions * rate(timing.macs)), timing.matrix_latency);
+    }
+    let shared = |values: &[Value]| ceil(of_values(values) * threads * 4, rate(timing.shared_bytes));
+    let lanes = |count: i64, each: u32| ceil(count * i64::from(target.lanes) * per_partition, rate(each));
+    if !op.regions.is_empty() {
+        let mut inside = Vec::new();
+        let mut collect = |block: &Block| kernel.walk_block(*block, &mut |id, _| inside.push(id));
+        op.regions.iter().for_each(&mut collect);
+        let all = inside.into_iter().map(|id| self::cost(kernel, id, target));
+        let held = all.map(|cost| cost.held + cost.latency).sum();
+        return cost(LANES, held, timing.lanes_latency);
+    }
+    if is_wait(kernel, id) {
+        // A barrier: assemblers move nothing across it, so that no product is issued around it.
+        let held = i64::from(timing.barrier_latency).max(1);
+        return Cost { unit: Some(MATRIX), held, ..Cost::default() };
+    }
+    if is_another_name(&op.kind) {
+        return Cost::default();
+    }
+    if op.kind == OpKind::Local(LocalOp::Load) {
+        return cost(SHARED, shared(&op.results), timing.shared_latency);
+    }
+    if op.kind == OpKind::Local(LocalOp::Store) {
+        return cost(SHARED, shared(&op.args), timing.shared_latency);
+    }
+    if matches!(op.kind, OpKind::Local(LocalOp::Fold { .. })) {
+        return cost(LANES, lanes(of_values(&op.args), timing.lanes), timing.shared_latency);
+    }
+    if weight == 0 || op.args.is_empty() {
+        return Cost { weight, ..Cost::default() };
+    }
+    let special = matches!(op.kind, OpKind::Unary(f) if is_special(f));
+    if special {
+        cost(SPECIAL, lanes(weight, timing.special), timing.special_latency)
+    } else {
+        cost(LANES, lanes(weight, timing.lanes), timing.lanes_latency)
+    }
+}
+
+/// Whether an operation gives registers other names, or makes constants.
+const fn is_another_name(kind: &OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Splat(_)
+            | OpKind::Iota(_)
+            | OpKind::Broadcast { .. }
+            | OpKind::Permute(_)
+            | OpKind::Reshape(_)
+            | OpKind::Local(LocalOp::Convert)
+    )
+}
+
+/// The tiles that an operation multiplies.
+fn factors(op: &Op) -> Option<[Value; 2]> {
+    match (&op.kind, &op.args[..]) {
+        (OpKind::Local(LocalOp::Mma) | OpKind::Ttg(TtgOp::ComputeIssue), [a, b, ..])
+        | (OpKind::Ttg(TtgOp::AccMma), [_, _, a, b]) => Some([*a, *b]),
+        (_, _) => None,
+    }
+}
+
+fn is_wait(kernel: &Kernel, id: OpId) -> bool {
+    kernel.op(id).args.iter().any(|v| matches!(kernel.ty(*v), Ty::Token(Token::Ready, _)))
+}
+
+/// Whether the unit for special functions computes it.
+const fn is_special(f: UnOp) -> bool {
+    match f {
+        UnOp::Exp
+        | UnOp::Exp2
+        | UnOp::Ln
+        | UnOp::Log2
+        | UnOp::Sqrt
+        | UnOp::Rsqrt
+        | UnOp::Recip
+        | UnOp::Sin
+        | UnOp::Cos
+        | UnOp::Tanh
+        | UnOp::Sigmoid
+        | UnOp::Erf => true,
+        UnOp::Neg
+        | UnOp::Abs
+        | UnOp::Not
+        | UnOp::Floor
+        | UnOp::Ceil
+        | UnOp::Trunc
+        | UnOp::Round
+        | UnOp::RoundTiesEven
+        | UnOp::IsNan => false,
+    }
+}
+
+/// The graph as a draft.
+fn draft(
+    (kernel, target): (&Kernel, &Target),
+    of: &Dependent,
+    members: &[Vec<OpId>],
+    costs: &[Vec<Cost>],
+    name: String,
+) -> Draft {
+    let place = |id: OpId| members.iter().position(|group| group.contains(&id));
+    let name_of = |group: &[OpId]| {
+        let first = group.first().copied().unwrap_or(OpId::new(0));
+        let at = of.ops.iter().position(|id| *id == first).unwrap_or(0);
+        let kind = mnemonic(&kernel.op(first).kind);
+        format!("{}{at}", kind.rsplit('.').next().unwrap_or(kind))
+    };
+    let names: Vec<String> = members.iter().map(|group| name_of(group)).collect();
+    let latency = |group: usize, id: OpId| {
+        let cost = members[group].iter().position(|own| *own == id).and_then(|at| costs[group].get(at));
+        cost.map_or(0, |cost| cost.held + cost.latency)
+    };
+    let ops = names.iter().zip(costs).map(|(name, costs)| {
+        let unit = costs.iter().find_map(|cost| cost.unit);
+        let held: i64 = costs.iter().filter(|cost| cost.unit == unit).map(|cost| cost.held).sum();
+        DraftOp {
+            name: name.clone(),
+            unit: unit.map(|unit| (unit.to_owned(), held)),
+            latency: costs.iter().map(|cost| cost.held + cost.latency).max().unwrap_or(0),
+            weight: costs.iter().map(|cost| cost.weight).sum(),
+        }
+    });
+    let mut edges = Vec::new();
+    for Dependence { from, to, distance, why } in &of.dependences {
+        let (Some(a), Some(b)) = (place(*from), place(*to)) else { continue };
+        if a == b && *distance == 0 {
+            continue;
+        }
+        let kind = match (why, distance) {
+            (Why::Value, 0) => Kind::Data,
+            (Why::Value, _) => Kind::Carried,
+            (Why::Slot, 1..) => Kind::Ring,
+            (Why::Slot, 0) | (Why::Order, _) => Kind::Memory,
+        };
+        let is_chain = factors(kernel.op(*from)).is_some() && factors(kernel.op(*to)).is_some();
+        let cycles = match why {
+            // Each part of the second product waits for the same part of the first.
+            Why::Value if is_chain => {
+                let held = costs[a].first().map_or(0, |cost| cost.held);
+                costs[a].first().map_or(0, |cost| cost.latency.max(held))
+            }
+            // Instructions are issued in order: a load behind a product waits until all of that is issued.
+            Why::Value
+                if kernel.op(*from).kind == OpKind::Local(LocalOp::Load) && factors(kernel.op(*to)).is_some() =>
+            {
+                latency(a, *from) + costs[b].first().map_or(0, |cost| cost.held)
+            }
+            Why::Value => latency(a, *from),
+            Why::Order if modulo::fills(kernel, *from).is_some() && is_wait(kernel, *to) => {
+                i64::from(target.timing.copy_latency)
+            }
+            Why::Slot | Why::Order => 0,
+        };
+        let edge = DraftEdge {
+            kind,
+            from: names[a].clone(),
+            to: names[b].clone(),
+            latency: Some(cycles),
+            distance: i64::from(*distance),
+        };
+        if !edges.contains(&edge) {
+            edges.push(edge);
+        }
+    }
+    let mut ops: Vec<DraftOp> = ops.collect();
+    in_place(kernel, of, members, (&mut ops, &mut edges));
+    let units = [MATRIX, SHARED, LANES, SPECIAL].map(str::to_owned).to_vec();
+    Draft { name, units, ops, edges, ii: None }
+}
+
+/// Products that are added to the result of another product of the iteration take its registers. So the first of such a chain has the weight
+/// of all, and is needed by whatever needs one of them.
+fn in_place(
+    kernel: &Kernel,
+    of: &Dependent,
+    members: &[Vec<OpId>],
+    (ops, edges): (&mut [DraftOp], &mut Vec<DraftEdge>),
+) {
+    let product = |group: usize| match &members[group][..] {
+        [id] => factors(kernel.op(*id)).map(|factors| (*id, factors)),
+        _ => None,
+    };
+    let mut first: Vec<usize> = (0..members.len()).collect();
+    for group in 0..members.len() {
+        let Some((id, factors)) = product(group) else { continue };
+        let sum = kernel.op(id).args.iter().find(|v| !factors.contains(v) && kernel.ty(**v).is_in_registers());
+        let before = (0..group).find(|before| {
+            let makes = |(id, _): (OpId, _)| sum.is_some_and(|sum| kernel.op(id).results.contains(sum));
+            product(*before).is_some_and(makes)
+        });
+        let Some(before) = before else { continue };
+        let uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && members[before].contains(&edge.from));
+        if uses.count() == 1 {
+            first[group] = first[before];
+            ops[group].weight = 0;
+        }
+    }
+    for (group, first) in first.into_iter().enumerate().filter(|(group, first)| group != first) {
+        let of_result = |edge: &&DraftEdge| edge.from == ops[group].name && edge.kind.carries_value();
+        let needed: Vec<DraftEdge> = edges.iter().filter(of_result).cloned().collect();
+        edges.extend(needed.into_iter().map(|edge| DraftEdge {
+            from: ops[first].name.clone(),
+            latency: Some(0),
+            ..edge
+        }));
+    }
+}
