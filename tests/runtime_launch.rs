@@ -144,6 +144,8 @@ fn a_grid_may_be_overridden() {
          the rest would keep what it holds\n  help: launch at least 4 programs along axis 0; or declare `grid(unchecked ..)`, if \
          that is meant"
     );
+    let error = fill(&mut z, 2.0).grid([3]).sync().unwrap_err();
+    assert!(matches!(error, Error::Grid { .. }), "one too few: {error}");
     assert_eq!(z.to_vec().unwrap(), [1.0; 4], "a launch that is refused does nothing");
     let head = kernel!(
         head,

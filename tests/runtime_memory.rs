@@ -93,6 +93,17 @@ fn the_host_may_have_no_memory_for_copies() {
 }
 
 #[test]
+fn views_of_4_bit_elements_begin_and_end_with_a_byte() {
+    let device = Device::cpu();
+    let x = device.full([8], i4::from_i8(-3)).unwrap();
+    assert_eq!(x.slice::<0>(2..6).unwrap().to_vec().unwrap(), [i4::from_i8(-3); 4]);
+    for (from, to) in [(1, 3), (1, 7), (0, 3), (2, 5)] {
+        let error = x.slice::<0>(from..to).map(drop).unwrap_err().to_string();
+        assert!(error.contains("cut a pair"), "{from}..{to}: {error}");
+    }
+}
+
+#[test]
 fn what_is_copied_in_pieces_is_whole() {
     let n = (1 << 18) + 6;
     let device = Device::cpu();

@@ -4,7 +4,7 @@
 
 mod runtime_kernels;
 
-use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
+use runtime_kernels::{add, copy_and_trap, fill, scale, slow_fill, trap_at};
 use std::error::Error as _;
 use std::thread;
 use titan::{Device, Error};
@@ -39,6 +39,37 @@ fn a_writer_waits_for_the_readers_of_what_it_overwrites() {
         assert_eq!(y.to_vec().unwrap(), [2.0; 4]);
     }
     assert_eq!(x.to_vec().unwrap(), [100.0; 4]);
+}
+
+#[test]
+fn a_reader_waits_for_the_writer_behind_a_reader_of_the_writers_stream() {
+    let dev = Device::best().unwrap();
+    let (s, t) = (dev.stream().unwrap(), dev.stream().unwrap());
+    for fails in [false, true] {
+        let (mut x, mut y, mut z) = (dev.zeros([4]).unwrap(), dev.zeros([4]).unwrap(), dev.zeros([4]).unwrap());
+        if fails {
+            trap_at(&mut x, 1).launch(&s).unwrap();
+        } else {
+            slow_fill(&mut x, 1.5, SPINS).launch(&s).unwrap();
+        }
+        add(&x, &mut y, 1.0).launch(&s).unwrap();
+        add(&x, &mut z, 2.0).launch(&t).unwrap();
+        let found = z.to_vec();
+        assert!(if fails { found.is_err() } else { found.unwrap() == [3.5; 4] }, "the writer fails: {fails}");
+        assert_eq!(s.sync().is_err() || y.to_vec().is_err(), fails);
+    }
+}
+
+#[test]
+fn a_writer_does_not_fail_with_a_reader_that_it_waits_for() {
+    let dev = Device::best().unwrap();
+    let (s, t) = (dev.stream().unwrap(), dev.stream().unwrap());
+    let (mut x, mut y) = (dev.full([4], 1.0f32).unwrap(), dev.zeros([4]).unwrap());
+    copy_and_trap(&x, &mut y).launch(&s).unwrap();
+    fill(&mut x, 2.0).launch(&t).unwrap();
+    t.sync().unwrap();
+    assert_eq!(x.to_vec().unwrap(), [2.0; 4]);
+    assert!(s.sync().is_err());
 }
 
 #[test]

@@ -166,6 +166,23 @@ pub(crate) fn trap_at(y: &mut impl AsTensorMut<Tensor<f32, 1>>, at: i32) -> Laun
     Launch::new(kernel, vec![y.as_tensor_mut().into(), at.into()])
 }
 
+/// `y[p] = x[p]`, and a trap.
+pub(crate) fn copy_and_trap<'a>(x: &'a Tensor<f32, 1>, y: &'a mut impl AsTensorMut<Tensor<f32, 1>>) -> Launch<'a> {
+    let kernel = kernel!(
+        copy_and_trap,
+        "kernel @copy_and_trap(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid(N) {
+            %p = program_id<0> : i32
+            %a = get %x[%p] : f32
+            set %y[%p], %a
+            %zero = const 0 : i32
+            %ok = lt %p, %zero : bool
+            assert %ok, \"always\" @3:9
+            return
+        }"
+    );
+    Launch::new(kernel, vec![x.into(), y.as_tensor_mut().into()])
+}
+
 /// `y[p]` is 1 if `x` is there.
 pub(crate) fn is_present<'a>(x: Option<&'a Tensor<f32, 1>>, y: &'a mut impl AsTensorMut<Tensor<f32, 1>>) -> Launch<'a> {
     let kernel = kernel!(

@@ -1,6 +1,6 @@
 //! The target tables agree with themselves and with the arithmetic of the manuals.
 
-use titan_core::driver::compile;
+use titan_core::driver::{Estimate, compile};
 use titan_core::text::parse;
 use titan_core::verify::verify;
 use titan_nv::{Feature, Machine};
@@ -20,6 +20,17 @@ fn an_unknown_name_lists_the_known_ones() {
     }
     let text = Machine::from_name("sm_90").unwrap_err().to_string();
     assert!(text.ends_with("help: kernels need what only `sm_90a` has"), "{text}");
+}
+
+#[test]
+fn the_system_reserves_shared_memory_for_each_program() {
+    // 100 KiB for all programs of a multiprocessor, of which the system takes 1 KiB for each.
+    let target = titan_nv::target(Machine::from_name("sm_80").unwrap());
+    assert_eq!((target.shared_bytes, target.shared_reserved), (99 << 10, 1 << 10));
+    let with = |kib: u32| Estimate { shared_bytes: kib << 10, registers: 32, warps: 4, copies_in_bulk: false };
+    for (kib, programs) in [(99, 1), (50, 1), (49, 2), (33, 2), (32, 3)] {
+        assert_eq!(with(kib).programs(&target), programs, "{kib} KiB each");
+    }
 }
 
 #[test]

@@ -6,7 +6,12 @@ use titan_core::ir::{Const, Elem, ForKind, OpKind, Ty, mma_is_legal};
 use titan_cpu::{Options, Program};
 
 /// `c[m, n] = Σ a[m, k] · b[n, k]`, as in the design document.
-fn gemm(ab: [Elem; 2], c: Elem, acc: Elem, [bm, bn, bk]: [i32; 3], options: Options) -> Program {
+fn gemm(ab: [Elem; 2], c: Elem, acc: Elem, tiles: [i32; 3], options: Options) -> Program {
+    gemm_over(ab, c, acc, tiles, tiles[2] - 1, options)
+}
+
+/// The same over (K + `more`) / BK steps.
+fn gemm_over(ab: [Elem; 2], c: Elem, acc: Elem, [bm, bn, bk]: [i32; 3], more: i32, options: Options) -> Program {
     let mut k = K::new("gemm");
     let (a, b) = (k.input("a", ab[0], 2), k.input("b", ab[1], 2));
     let out = k.output("c", c, 2);
@@ -14,8 +19,8 @@ fn gemm(ab: [Elem; 2], c: Elem, acc: Elem, [bm, bn, bk]: [i32; 3], options: Opti
     let zero = k.zero(acc);
     let init = k.op(OpKind::Splat(shape_of(&[bm, bn])), &[zero]);
     let extent = k.op(OpKind::Dim(1), &[a]);
-    let (less, by) = (k.i32(bk - 1), k.i32(bk));
-    let sum = k.op(OpKind::Binary(titan_core::ir::BinOp::Add), &[extent, less]);
+    let (more, by) = (k.i32(more), k.i32(bk));
+    let sum = k.op(OpKind::Binary(titan_core::ir::BinOp::Add), &[extent, more]);
     let hi = k.op(OpKind::Binary(titan_core::ir::BinOp::Div), &[sum, by]);
     let (lo, step) = (k.i32(0), k.i32(1));
     let open = k.0.begin_for(ForKind::Pipelined, [lo, hi, step], &[init]).unwrap();
@@ -87,6 +92,19 @@ fn gemm_of_many_shapes() {
 
 /// What a product has where its factors are padding: sums of zeros, or NaN where the other factor is not finite. The result
 /// is larger than the factors' extents so that this is seen.
+#[test]
+fn steps_that_leave_out_the_last_part_of_k_do_not_add_it() {
+    for options in all_options() {
+        let program = gemm_over([Elem::F32; 2], Elem::F32, Elem::F32, [8, 8, 16], 0, options);
+        let (a, b) = (data(Elem::F32, 8 * 20, 3), data(Elem::F32, 8 * 20, 5));
+        let (ta, tb) = (Tensor::new(Elem::F32, &[8, 20], &a), Tensor::new(Elem::F32, &[8, 20], &b));
+        let tc = Tensor::zeros(Elem::F32, &[8, 8]);
+        run(&program, &[ta.arg(), tb.arg(), tc.arg()], [1, 1, 1]);
+        let first = |of: &[f64]| of.chunks(20).flat_map(|row| row[..16].to_vec()).collect::<Vec<f64>>();
+        assert_close(&tc.values(), &reference(&first(&a), &first(&b), [8, 8, 16]), 1e-3, &format!("{options:?}"));
+    }
+}
+
 #[test]
 fn padding_is_multiplied_too() {
     for acc in [Elem::F32, Elem::F64] {

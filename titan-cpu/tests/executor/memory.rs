@@ -27,6 +27,24 @@ const CASES: [(&[i32], &[i32]); 4] =
     [(&[11], &[4]), (&[7, 10], &[4, 6]), (&[3, 5, 6], &[2, 3, 4]), (&[2, 3, 4, 6], &[2, 2, 3, 4])];
 
 #[test]
+fn a_load_from_an_output_sees_what_its_program_has_stored() {
+    for options in all_options() {
+        let mut k = K::new("again");
+        let (y, z) = (k.output("y", Elem::F32, 1), k.output("z", Elem::F32, 1));
+        let zero = k.i32(0);
+        let (one, pad) = (constant(&mut k, Elem::F32, 1.0), constant(&mut k, Elem::F32, 0.0));
+        let ones = k.op(OpKind::Splat(shape_of(&[4])), &[one]);
+        k.store(y, &[zero], ones);
+        let again = k.op(OpKind::Load(Unit::Tile, shape_of(&[4])), &[y, zero, pad]);
+        k.store(z, &[zero], again);
+        let program = k.compile(options);
+        let (y, z) = (Tensor::zeros(Elem::F32, &[4]), Tensor::zeros(Elem::F32, &[4]));
+        run(&program, &[y.arg(), z.arg()], [1, 1, 1]);
+        assert_eq!(z.values(), [1.0; 4], "{options:?}");
+    }
+}
+
+#[test]
 fn loads_at_every_place() {
     for e in Elem::ALL {
         for (extents, tile) in CASES {
