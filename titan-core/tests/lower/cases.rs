@@ -68,3 +68,13 @@ fn an_axis_of_one_may_be_padded() {
          store_tile %out[%p, %zero], %v",
     );
 }
+
+/// A line that is longer than its layout is scanned part by part, from the sum of all parts before.
+#[test]
+fn sums_of_all_parts_of_a_long_line_are_carried() {
+    runs(
+        " %i = iota<2048> : tile<2048xi32>\n %s = splat %n : tile<2048xi32>\n %t = add %i, %s : tile<2048xi32>\n \
+         %x = scan_sum<0> %t : tile<2048xi32>\n %m = reduce_max<0> %x : i32\n %k = reduce_min<0> %x : i32\n \
+         %d = sub %m, %k : i32\n %v = splat %d : tile<4x8xi32>\n store_tile %out[%p, %zero], %v",
+    );
+}
