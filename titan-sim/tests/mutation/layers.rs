@@ -351,7 +351,6 @@ fn few_places_are_never_run() {
         "pipe_constants_wrap@passes",
         "pipe_guard_of_a_new_number@passes",
         "pipe_left_early_by_one_role@passes",
-        "pipe_release_under_an_mma_of_either_arm@passes",
         "pipe_returns_with_a_stage_left@passes",
         // In groups of rows, the seven tiles are of the first two columns.
         "pipe_conditions_of_a_place@passes_in_groups",
