@@ -96,7 +96,8 @@ fn of_stage(
 fn graphs(laid_out: &Kernel, machine: &Machine) -> Result<String, LowerError> {
     let name = laid_out.sig.full_name();
     let graphs = loop_graphs(laid_out, &machine.target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
-    let texts = graphs.iter().map(|graph| format!("; {name}, {}\n{}", graph.graph.name(), text::print(&graph.draft)));
+    let texts =
+        graphs.iter().map(|graph| format!("; {name}, {}\n{}", graph.graph.name(), text::print(&graph.graph.draft())));
     Ok(texts.collect::<Vec<String>>().join("\n"))
 }
 

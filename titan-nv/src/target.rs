@@ -83,8 +83,7 @@ fn group_atoms(machine: &Machine) -> Vec<MmaAtom> {
 /// Rates: *CUDA C++ Programming Guide*, "Throughput of Native Arithmetic Instructions", by a multiprocessor and cycle, divided by its four
 /// partitions; shared memory has 32 banks of 4 bytes ("Compute Capability 8.x", "Shared Memory"). Multiply-adds of tensor cores: whitepapers
 /// of the A100 (1,024 by a multiprocessor and cycle), of GA102 and AD102 (512) and of the H100 (2,048), and for later machines those of
-/// the H100. Latencies are assumed: no manual states them. They are near what microbenchmarks of the A100 report (Sun et al., "Dissecting Tensor
-/// Cores via Microbenchmarks", 2022; Abdelkhalik et al., "Demystifying the NVIDIA Ampere Architecture", 2022).
+/// the H100. Latencies are assumed, for all machines alike: no manual states them.
 fn timing(machine: &Machine) -> Timing {
     let (macs, lanes) = match machine.capability {
         ..=80 => (256, 16),

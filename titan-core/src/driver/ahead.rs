@@ -151,10 +151,9 @@ impl Parts {
         for id in ops {
             let op = kernel.op(*id);
             let token = |v: &Value| kernel.ty(*v).ring().is_some_and(|pipe| pipes.contains(&pipe));
-            let (mut inside, mut any_inside) = (Vec::new(), false);
+            let mut any_inside = false;
             for region in &op.regions {
                 kernel.walk_block(*region, &mut |_, op| {
-                    inside.extend(op.args.iter().copied());
                     any_inside |= op.args.iter().chain(&op.results).any(token);
                 });
             }
@@ -164,7 +163,7 @@ impl Parts {
                 if carried || !fills_here.is_some_and(|pipe| pipes.contains(&pipe)) {
                     return None;
                 }
-                named.extend(op.args.iter().copied().chain(inside));
+                named.extend(kernel.operands_within(*id));
                 fills.push(*id);
                 continue;
             }
@@ -222,19 +221,16 @@ fn needed_ahead(
     carried: bool,
 ) -> Option<SortedSet<OpId>> {
     let passed_on = kernel.op(looped).regions.first().and_then(|body| kernel.block(*body).args.get(1..))?;
-    let (mut open, mut seen): (Vec<Value>, _) = (named.iter().copied().collect(), SortedSet::new());
+    let mut open: Vec<Value> = named.iter().copied().collect();
     let mut used = SortedSet::new();
-    // This ends: each value is looked at once.
+    // This ends: the operands of an operation are added once.
     while let Some(value) = open.pop() {
         if passed_on.contains(&value) {
             return None;
         }
         let Def::Result(id, _) = kernel.value(value).def else { continue };
-        if seen.insert(value) && ops.contains(&id) && !fills.contains(&id) && used.insert(id) {
-            open.extend(&kernel.op(id).args);
-            for region in &kernel.op(id).regions {
-                kernel.walk_block(*region, &mut |_, op| open.extend(&op.args));
-            }
+        if ops.contains(&id) && !fills.contains(&id) && used.insert(id) {
+            open.extend(kernel.operands_within(id));
         }
     }
     let (mut ahead, mut made) = (SortedSet::new(), SortedSet::new());

@@ -8,7 +8,8 @@
 //!   stage.
 //!
 //! Its edges are the dependences by which the checker of expanded loops judges ([`crate::pipeline::modulo::dependences`]). Units and latencies are
-//! those of the machine ([`crate::plan::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them executes one iteration.
+//! those of the machine ([`crate::plan::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them
+//! executes one iteration.
 //!
 //! ```text
 //! for %t {                                      graph
@@ -21,16 +22,18 @@
 //! ```
 //!
 //! The wait for a stage is a barrier, across which assemblers move nothing: it holds the matrix unit, so that no product is in its midst then.
-//! Copies to rings have no latency: how far ahead they are issued follows from the slots of the ring, not from a search.
+//! A stage is waited for when its copies have had the time of a copy, so that the wait is not placed too early. How far ahead copies are issued
+//! follows from the slots of the ring, not from this search ([`super::swing`]).
 //!
 //! Deliberately absent: bank conflicts, registers of numbers, instructions for addresses.
 
 use super::estimate::registers;
+use super::order::is_product;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, UnOp, Value};
+use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};
 use crate::pipeline::modulo::{self, Dependence, Dependent, Violation, Why};
-use crate::plan::Target;
+use crate::plan::{Target, operands};
 use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
 
 /// The graph of a loop.
@@ -38,9 +41,7 @@ use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
 pub struct LoopGraph {
     /// The loop.
     pub looped: OpId,
-    /// The graph, as it is written and as it is scheduled.
-    pub draft: Draft,
-    /// The same.
+    /// The graph.
     pub graph: Graph,
     /// For each operation of the graph, those of the loop's body.
     pub members: Vec<Vec<OpId>>,
@@ -62,11 +63,10 @@ pub fn loop_graphs(kernel: &Kernel, target: &Target) -> Result<Vec<LoopGraph>, V
         let costs: Vec<Vec<Cost>> =
             members.iter().map(|ops| ops.iter().map(|id| cost(kernel, *id, target)).collect()).collect();
         let name = format!("loop{}", found.len());
-        let draft = draft((kernel, target), &of, &members, &costs, name);
         // Loops without such operations, and those that are too large, have no graph.
-        if let Ok(graph) = draft.check() {
+        if let Ok(graph) = draft((kernel, target), &of, &members, &costs, name).check() {
             let outside = outside(kernel, &of);
-            found.push(LoopGraph { looped: of.looped, draft, graph, members, left_out, outside });
+            found.push(LoopGraph { looped: of.looped, graph, members, left_out, outside });
         }
     }
     Ok(found)
@@ -103,9 +103,8 @@ fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>>
     let mut groups: Vec<Vec<OpId>> = Vec::new();
     let mut of_ring: SortedMap<(usize, bool), usize> = SortedMap::new();
     for id in of.ops.iter().filter(|id| !left_out.contains(id)) {
-        let op = kernel.op(*id);
-        let mut used: Vec<Value> = op.args.iter().chain(&op.results).copied().collect();
-        op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, op| used.extend(&op.args)));
+        let mut used = kernel.op(*id).results.clone();
+        used.extend(kernel.operands_within(*id));
         let key = used.iter().find_map(|value| {
             let Ty::Token(token, pipe) = kernel.ty(*value) else { return None };
             let waits = matches!(token, Token::Ready | Token::Stage);
@@ -170,7 +169,7 @@ fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
     let ceil = |a: i64, b: i64| (a + b - 1) / b;
     let cost =
         |unit, held: i64, latency: u32| Cost { unit: Some(unit), held: held.max(1), latency: latency.into(), weight };
-    if let Some([a, b]) = factors(op) {
+    if let Some([a, b, _]) = product(op) {
         let len = |value: Value| {
             kernel.ty(value).tile_shape().map_or(1, |shape| i64::try_from(shape.len()).unwrap_or(i64::MAX))
         };
@@ -231,12 +230,11 @@ const fn is_another_name(kind: &OpKind) -> bool {
     )
 }
 
-/// The tiles that an operation multiplies.
-fn factors(op: &Op) -> Option<[Value; 2]> {
-    match (&op.kind, &op.args[..]) {
-        (OpKind::Local(LocalOp::Mma) | OpKind::Ttg(TtgOp::ComputeIssue), [a, b, ..])
-        | (OpKind::Ttg(TtgOp::AccMma), [_, _, a, b]) => Some([*a, *b]),
-        (_, _) => None,
+/// The tiles that an operation multiplies, and what it adds their product to.
+fn product(op: &Op) -> Option<[Value; 3]> {
+    match op.args[..] {
+        [a, b, sum] if is_product(op) => Some([a, b, sum]),
+        _ => operands(op),
     }
 }
 
@@ -313,17 +311,15 @@ fn draft(
             (Why::Slot, 1..) => Kind::Ring,
             (Why::Slot, 0) | (Why::Order, _) => Kind::Memory,
         };
-        let is_chain = factors(kernel.op(*from)).is_some() && factors(kernel.op(*to)).is_some();
+        let multiplies = |id: &OpId| product(kernel.op(*id)).is_some();
         let cycles = match why {
             // Each part of the second product waits for the same part of the first.
-            Why::Value if is_chain => {
+            Why::Value if multiplies(from) && multiplies(to) => {
                 let held = costs[a].first().map_or(0, |cost| cost.held);
                 costs[a].first().map_or(0, |cost| cost.latency.max(held))
             }
             // Instructions are issued in order: a load behind a product waits until all of that is issued.
-            Why::Value
-                if kernel.op(*from).kind == OpKind::Local(LocalOp::Load) && factors(kernel.op(*to)).is_some() =>
-            {
+            Why::Value if kernel.op(*from).kind == OpKind::Local(LocalOp::Load) && multiplies(to) => {
                 latency(a, *from) + costs[b].first().map_or(0, |cost| cost.held)
             }
             Why::Value => latency(a, *from),
@@ -357,18 +353,15 @@ fn in_place(
     members: &[Vec<OpId>],
     (ops, edges): (&mut [DraftOp], &mut Vec<DraftEdge>),
 ) {
-    let product = |group: usize| match &members[group][..] {
-        [id] => factors(kernel.op(*id)).map(|factors| (*id, factors)),
+    let alone = |group: usize| match &members[group][..] {
+        [id] => product(kernel.op(*id)).map(|[.., sum]| (*id, sum)),
         _ => None,
     };
     let mut first: Vec<usize> = (0..members.len()).collect();
     for group in 0..members.len() {
-        let Some((id, factors)) = product(group) else { continue };
-        let sum = kernel.op(id).args.iter().find(|v| !factors.contains(v) && kernel.ty(**v).is_in_registers());
-        let before = (0..group).find(|before| {
-            let makes = |(id, _): (OpId, _)| sum.is_some_and(|sum| kernel.op(id).results.contains(sum));
-            product(*before).is_some_and(makes)
-        });
+        let Some((_, sum)) = alone(group) else { continue };
+        let before =
+            (0..group).find(|before| alone(*before).is_some_and(|(id, _)| kernel.op(id).results.contains(&sum)));
         let Some(before) = before else { continue };
         let uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && members[before].contains(&edge.from));
         if uses.count() == 1 {

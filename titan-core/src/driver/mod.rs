@@ -272,13 +272,8 @@ pub fn stages(
     arguments: impl Into<Arguments>,
     shared_bytes: Option<u32>,
 ) -> Result<Stages, LowerError> {
-    let target = known(kernel, backend)?;
     let arguments = arguments.into();
-    let made = match shared_bytes {
-        Some(shared_bytes) => made(kernel, &Target { shared_bytes, ..target }, arguments)?,
-        None => in_least_memory(&target, |target| made(kernel, target, arguments))?.1,
-    };
-    made.stages(backend)
+    stages_of(kernel, backend, shared_bytes, |target| made(kernel, target, arguments))
 }
 
 /// The stages of a kernel with the loops of the rule's schedule as the modulo scheduler places them, where that can be carried out.
@@ -291,16 +286,25 @@ pub fn stages_by_swing(
     arguments: impl Into<Arguments>,
     shared_bytes: Option<u32>,
 ) -> Result<Stages, LowerError> {
-    let target = known(kernel, backend)?;
     let arguments = arguments.into();
-    let made = |target: &Target| {
+    stages_of(kernel, backend, shared_bytes, |target| {
         let mut prepared = prepared(kernel, target, arguments, None)?;
         prepared.filled.schedule = swing::improved(&prepared.laid_out, target, &prepared.filled.schedule);
         finished(kernel, target, prepared)
-    };
+    })
+}
+
+/// The stages of what is made for devices that allow so much shared memory, or else for as many devices as possible.
+fn stages_of(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    shared_bytes: Option<u32>,
+    make: impl Fn(&Target) -> Result<Made, LowerError>,
+) -> Result<Stages, LowerError> {
+    let target = known(kernel, backend)?;
     let made = match shared_bytes {
-        Some(shared_bytes) => made(&Target { shared_bytes, ..target })?,
-        None => in_least_memory(&target, made)?.1,
+        Some(shared_bytes) => make(&Target { shared_bytes, ..target })?,
+        None => in_least_memory(&target, make)?.1,
     };
     made.stages(backend)
 }

@@ -174,15 +174,10 @@ pub(super) fn bodies(kernel: &Kernel) -> Vec<(OpId, Block)> {
 
 /// Whether an operation, or one nested in it, uses one of these values.
 pub(super) fn uses(kernel: &Kernel, id: OpId, values: &SortedSet<Value>) -> bool {
-    let op = kernel.op(id);
-    let mut any = op.args.iter().any(|v| values.contains(v));
-    for region in &op.regions {
-        kernel.walk_block(*region, &mut |_, op| any |= op.args.iter().any(|v| values.contains(v)));
-    }
-    any
+    kernel.operands_within(id).iter().any(|v| values.contains(v))
 }
 
-fn is_product(op: &Op) -> bool {
+pub(super) fn is_product(op: &Op) -> bool {
     op.kind == OpKind::Local(LocalOp::Mma)
 }
 

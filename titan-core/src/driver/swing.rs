@@ -12,15 +12,15 @@
 //! Deliberately absent: the choice between this schedule and the rule's.
 
 use super::loop_graph::{LoopGraph, loop_graphs};
-use super::order::{annotate, bodies};
+use super::order::{annotate, bodies, is_product};
 use super::schedule::{Body, Roles, Schedule};
 use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
-use crate::ir::{Kernel, LocalOp, OpId, OpKind, Pipe, Planned, TtgOp};
+use crate::ir::{Kernel, OpId, OpKind, Pipe, Planned, TtgOp};
 use crate::pipeline::modulo;
 use crate::plan::Target;
 use crate::schedule::swing::Options;
-use crate::schedule::{self as placed, Plan, plan};
+use crate::schedule::{self, Plan, plan};
 
 /// The schedule with the loops of the laid-out kernel as the modulo scheduler places them, where it finds something that can be carried out.
 pub(super) fn improved(kernel: &Kernel, target: &Target, rule: &Schedule) -> Schedule {
@@ -82,21 +82,17 @@ fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Body) -> Optio
 
 /// The stages and the places of the operations of a graph, if iterations of the loop begin with the first product. Assemblers move nothing
 /// from one iteration to the next, so that this is the best place for the end: the operands of this product are loaded before.
-fn from_first_product(kernel: &Kernel, graph: &LoopGraph, schedule: &placed::Schedule) -> Vec<(i64, i64)> {
-    let first = graph.members.iter().position(|group| group.iter().any(|id| is_product(kernel, *id)));
+fn from_first_product(kernel: &Kernel, graph: &LoopGraph, schedule: &schedule::Schedule) -> Vec<(i64, i64)> {
+    let first = graph.members.iter().position(|group| group.iter().any(|id| is_product(kernel.op(*id))));
     let begin = first.and_then(|first| schedule.ops.get(first)).map_or((0, 0), |entry| (entry.cycle, entry.order));
     let turn = schedule.ops.len() as i64;
-    let of = |entry: &placed::Entry| {
+    let of = |entry: &schedule::Entry| {
         let (stage, within) = (entry.cycle.div_euclid(schedule.ii), entry.cycle.rem_euclid(schedule.ii));
         // Those before the first product of an interval belong to the iteration before.
         let earlier = (within, entry.order) < (begin.0.rem_euclid(schedule.ii), begin.1);
         (stage - i64::from(earlier), entry.order + if earlier { turn } else { 0 })
     };
     schedule.ops.iter().map(of).collect()
-}
-
-fn is_product(kernel: &Kernel, id: OpId) -> bool {
-    kernel.op(id).kind == OpKind::Local(LocalOp::Mma)
 }
 
 /// The stage and the place of each operation of a body, from the stages and places of the operations of its graph.
@@ -111,7 +107,7 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
         let of_slots = edges.iter().filter(|edge| edge.to == fill && edge.from != fill);
         stages[fill] = of_slots.map(|edge| stages[edge.from] - edge.distance + 1).max()?;
     }
-    let has_product = |group: &usize| graph.members[*group].iter().any(|id| is_product(kernel, *id));
+    let has_product = |group: &usize| graph.members[*group].iter().any(|id| is_product(kernel.op(*id)));
     let products: Vec<usize> = (0..order.len()).filter(|at| has_product(&order[*at])).collect();
     let middle = products.get(products.len().saturating_sub(1) / 2).map_or(0, |at| at + 1);
     order.splice(middle..middle, (0..found.len()).filter(|group| is_fill(*group)));
@@ -121,18 +117,15 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
         for id in &graph.members[group] {
             if stages[group] == last {
                 let names = names_for(kernel, graph, *id);
-                placed.extend(graph.left_out.iter().filter(|id| names.contains(id)).map(|id| (*id, last)));
+                let is_new = |id: &&OpId| names.contains(id) && !placed.iter().any(|(placed, _)| placed == *id);
+                let names: Vec<OpId> = graph.left_out.iter().filter(is_new).copied().collect();
+                placed.extend(names.into_iter().map(|id| (id, last)));
             }
             placed.push((*id, stages[group]));
         }
     }
-    let mut all: Vec<(OpId, i64)> = Vec::new();
     let others = graph.left_out.iter().filter(|id| !placed.iter().any(|(placed, _)| placed == *id));
-    for (id, stage) in others.map(|id| (*id, last)).chain(placed.iter().copied()) {
-        if !all.iter().any(|(placed, _)| *placed == id) {
-            all.push((id, stage));
-        }
-    }
+    let all: Vec<(OpId, i64)> = others.map(|id| (*id, last)).chain(placed.iter().copied()).collect();
     ops.iter()
         .map(|id| {
             let order = all.iter().position(|(placed, _)| placed == id)?;
@@ -147,9 +140,7 @@ fn names_for(kernel: &Kernel, graph: &LoopGraph, id: OpId) -> SortedSet<OpId> {
     let (mut open, mut found) = (vec![id], SortedSet::new());
     // This ends: an operation is found once.
     while let Some(id) = open.pop() {
-        let op = kernel.op(id);
-        let mut used = op.args.clone();
-        op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, op| used.extend(&op.args)));
+        let used = kernel.operands_within(id);
         for name in &graph.left_out {
             if kernel.op(*name).results.iter().any(|v| used.contains(v)) && found.insert(*name) {
                 open.push(*name);

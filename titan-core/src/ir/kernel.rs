@@ -312,6 +312,14 @@ impl Kernel {
         }
     }
 
+    /// The operands of an operation, and of those nested in it.
+    pub fn operands_within(&self, id: OpId) -> Vec<Value> {
+        let op = self.op(id);
+        let mut all = op.args.clone();
+        op.regions.iter().for_each(|region| self.walk_block(*region, &mut |_, op| all.extend(&op.args)));
+        all
+    }
+
     /// Calls `f` on every operation in program order, on an operation before those in its regions.
     pub fn walk(&self, f: &mut dyn FnMut(OpId, &Op)) {
         self.walk_block(self.body, f);

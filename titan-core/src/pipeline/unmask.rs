@@ -123,8 +123,7 @@ fn used(kernel: &Kernel, body: Block) -> Vec<OpId> {
         if idle && !op.results.iter().any(|v| needed.contains(v)) {
             continue;
         }
-        needed.extend(&op.args);
-        op.regions.iter().for_each(|r| kernel.walk_block(*r, &mut |_, op| needed.extend(&op.args)));
+        needed.extend(kernel.operands_within(*id));
         used.push(*id);
     }
     used.reverse();

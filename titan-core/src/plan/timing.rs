@@ -4,7 +4,8 @@
 //! special functions, and all share the path to shared memory. The numbers are rates of a partition, or of the multiprocessor for shared
 //! memory, and latencies of single instructions. They tell which of two orders keeps a unit busier.
 //!
-//! Deliberately absent: predictions of times. Global memory is not modelled: how far ahead copies are issued follows from the slots of rings.
+//! Deliberately absent: predictions of times. Of global memory there is only an assumed time for a copy, whatever else is copied: how far ahead
+//! copies are issued follows from the slots of rings.
 
 /// Rates and latencies of a machine; back ends state their sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

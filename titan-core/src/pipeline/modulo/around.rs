@@ -46,15 +46,8 @@ impl Steady {
         let turns = if behind { next + 1 } else { next };
         let fills = first.iter().any(|id| matches!(of_ring(kernel, *id), Some(Early::Fills(_))));
         let made: SortedSet<Value> = first.iter().flat_map(|id| kernel.op(*id).results.iter().copied()).collect();
-        let used = |ops: &mut dyn Iterator<Item = OpId>| {
-            let mut used = SortedSet::new();
-            for id in ops {
-                used.extend(kernel.op(id).args.iter().copied());
-                for region in &kernel.op(id).regions {
-                    kernel.walk_block(*region, &mut |_, op| used.extend(op.args.iter().copied()));
-                }
-            }
-            used
+        let used = |ops: &mut dyn Iterator<Item = OpId>| -> SortedSet<Value> {
+            ops.flat_map(|id| kernel.operands_within(id)).collect()
         };
         // A loop carries nothing here: what it uses is computed in it, or computed again.
         let own = |v: &Value| {

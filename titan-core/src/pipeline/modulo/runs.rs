@@ -51,10 +51,10 @@ impl Run {
 impl Steady {
     /// The operations of the body in order, those that one branch guards together.
     pub(super) fn runs(&self) -> Made<Vec<Run>> {
-        let apart = self.guarded(Some)?;
+        let apart = self.guarded(|pipe| pipe)?;
         let groups = match self.unguarded(&apart) {
             None => apart,
-            Some(_) => self.guarded(|_| None::<Pipe>)?,
+            Some(_) => self.guarded(|_| ())?,
         };
         if let Some(id) = self.unguarded(&groups) {
             return self.violation(id, HAS_EFFECT);
@@ -139,12 +139,7 @@ impl Steady {
         let kernel = &self.edit.kernel;
         let results = &kernel.op(id).results;
         let uses = |args: &[Value]| args.iter().any(|v| results.contains(v));
-        let uses_in = |user: &OpId| {
-            let op = kernel.op(*user);
-            let mut any = uses(&op.args);
-            op.regions.iter().for_each(|region| kernel.walk_block(*region, &mut |_, op| any |= uses(&op.args)));
-            any
-        };
-        (!uses(&self.next)).then(|| self.ops.iter().copied().filter(uses_in).collect())
+        let is_user = |user: &OpId| uses(&kernel.operands_within(*user));
+        (!uses(&self.next)).then(|| self.ops.iter().copied().filter(is_user).collect())
     }
 }

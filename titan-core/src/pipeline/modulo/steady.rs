@@ -239,10 +239,7 @@ impl Steady {
         mut find: impl FnMut(&mut Self, Value) -> Made<Value>,
     ) -> Made<SortedMap<Value, Value>> {
         let kernel = &self.edit.kernel;
-        let mut used: Vec<Value> = kernel.op(id).args.clone();
-        for region in &kernel.op(id).regions {
-            kernel.walk_block(*region, &mut |_, op| used.extend(&op.args));
-        }
+        let used = kernel.operands_within(id);
         let mut names = SortedMap::new();
         self.edit.loc = kernel.op(id).loc;
         for value in used {

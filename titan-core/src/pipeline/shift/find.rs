@@ -130,10 +130,7 @@ pub(super) fn depends(kernel: &Kernel, body: Block, value: Value, on: Value) -> 
     for id in kernel.block(body).ops.iter().rev() {
         let op = kernel.op(*id);
         if op.results.iter().any(|v| wanted.contains(v)) {
-            wanted.extend(&op.args);
-            for region in &op.regions {
-                kernel.walk_block(*region, &mut |_, op| wanted.extend(&op.args));
-            }
+            wanted.extend(kernel.operands_within(*id));
         }
     }
     wanted.contains(&on)

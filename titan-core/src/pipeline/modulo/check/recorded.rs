@@ -96,11 +96,7 @@ fn values(kernel: &Kernel, looped: OpId, ops: &[OpId], all: &mut SortedSet<Depen
     let next = body.ops.last().map_or(&[][..], |end| &kernel.op(*end).args);
     let carried = body.args.get(usize::from(op.kind != OpKind::Loop)..).unwrap_or_default();
     for to in ops {
-        let mut used = kernel.op(*to).args.clone();
-        for region in &kernel.op(*to).regions {
-            kernel.walk_block(*region, &mut |_, op| used.extend(&op.args));
-        }
-        for value in used {
+        for value in kernel.operands_within(*to) {
             let mut from: Option<Value> = Some(value);
             // What is only passed on was computed so many iterations before; a value that is passed on for ever comes from outside.
             for distance in (0..).take(carried.len() + 1) {
