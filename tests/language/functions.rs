@@ -67,6 +67,23 @@ fn constants_use_constants() -> titan::Result<()> {
     Ok(())
 }
 
+/// Each sum is rounded: rounded once, this would be 2²⁴ + 2.
+#[titan::constant]
+const ROUNDED_TWICE: f32 = 16_777_216.0 + 1.0 + 1.0;
+
+#[titan::kernel(grid(1))]
+fn of_rounded(y: &mut Tensor<f32, 1>) {
+    y.store_tile([0], Tile::<f32, 1>::full(ROUNDED_TWICE));
+}
+
+#[test]
+fn every_operation_of_a_constant_is_rounded_to_its_type() -> titan::Result<()> {
+    let dev = device();
+    assert_eq!(ROUNDED_TWICE, 16_777_216.0);
+    assert_eq!(same!(of_rounded(dev; ; f32, [1])), [ROUNDED_TWICE]);
+    Ok(())
+}
+
 /// Functions with the names of the language's, which a path calls.
 mod own {
     #[titan::device]

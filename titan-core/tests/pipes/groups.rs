@@ -52,6 +52,18 @@ fn ahead(slots: usize, distance: i64) -> Program {
     }
 }
 
+/// In the first iteration two groups are younger than the stage that it reads, in the last one none is: the wait serves all three.
+#[test]
+fn a_wait_has_the_least_count_of_the_iterations_of_its_loop() {
+    let three = Count { extent: None, more: 3 };
+    let roles = vec![vec![Loop(three, vec![Fill(0)]), Loop(three, vec![Take(0, 0), Give(0)])]];
+    let program = Program { slots: vec![4], roles };
+    let kernel = completed(&program);
+    assert_eq!(waits(&kernel), [0], "{}", program.text());
+    assert_eq!(check(&kernel, true, true, 9), Ok(()));
+    assert!(check(&weaker(&kernel, |_| true), true, true, 9).is_err());
+}
+
 #[test]
 fn copies_run_as_far_ahead_as_they_are_begun() {
     for slots in 2..7 {

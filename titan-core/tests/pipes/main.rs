@@ -9,6 +9,7 @@ mod expanded;
 mod groups;
 mod legal;
 mod modulo;
+mod products;
 mod program;
 mod random;
 mod raster;

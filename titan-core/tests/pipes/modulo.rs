@@ -390,6 +390,10 @@ fn schedules_that_cannot_be_carried_out_are_refused_in_words() {
             "for iterations that do not exist",
         ),
         (
+            "print \"{}\", %i stage(0, 0)\n%y = add %i, %one : i32 stage(1, 1)\ncontinue",
+            "for iterations that do not exist",
+        ),
+        (
             "%x = loop carry(%k = %i) : i32 stage(0, 0) {\nbreak %k\n}\nset %o[%x], %one stage(1, 1)\ncontinue",
             "for iterations that do not exist",
         ),

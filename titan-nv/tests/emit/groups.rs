@@ -205,3 +205,16 @@ pub(crate) fn all() -> Vec<Case> {
     }
     cases
 }
+
+/// PTX ISA, "tensormap.replace": the ordinal 0 is the innermost dimension, which is the last axis of a shape.
+#[test]
+fn extents_of_tensor_maps_are_replaced_in_the_dimensions_of_their_axes() {
+    let machine = Machine::from_name("sm_90a").unwrap();
+    let made = all().into_iter().find(|case| matches!(case.kind, OpKind::MakeMap { .. })).unwrap();
+    let text = titan_nv::emit(&made.func, machine, None).unwrap().text;
+    let of = |line: &str| line.split(',').nth(1).map(|ordinal| ordinal.trim().to_owned());
+    let dimensions: Vec<Option<String>> =
+        text.lines().filter(|line| line.contains("tensormap.replace")).map(of).collect();
+    // Of `axes: [0, 1]` of a matrix.
+    assert_eq!(dimensions, [Some("1".to_owned()), Some("0".to_owned())], "{text}");
+}

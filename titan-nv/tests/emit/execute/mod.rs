@@ -2,6 +2,7 @@
 //!
 //! The emulator shares no tables with the lowering; what is computed here shares none with either.
 
+mod constants;
 mod matrices;
 mod memory;
 mod numbers;
