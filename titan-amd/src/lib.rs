@@ -32,32 +32,22 @@ pub use machine::{Fp8, Machine, UnknownMachine};
 
 use titan_core::driver::{Backend, Code};
 use titan_core::lane::Func;
-use titan_core::plan::{LowerError, Target, Timing};
+use titan_core::plan::LowerError;
+use titan_core::target::Target;
 
 impl Backend for Machine {
     fn target(&self) -> Target {
+        // Fragments of `v_mfma`, loads to LDS and the times of units come with the code generator. Its conversions of 8-bit floats are those
+        // of another format than the language's (FNUZ), so that they are none of the machine's.
         Target {
-            name: self.name,
-            lanes: self.wave_size,
             max_warps: self.threads_per_group / self.wave_size,
             registers: self.arch_vgprs,
+            registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
+            warps_per_sm: self.waves_per_simd * self.simds_per_cu,
             shared_bytes: self.lds_bytes,
             shared_classes: vec![self.lds_bytes],
             shared_reserved: 0,
-            registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
-            warps_per_sm: self.waves_per_simd * self.simds_per_cu,
-            // Fragments of `v_mfma` come with the code generator.
-            atoms: Vec::new(),
-            group_atoms: Vec::new(),
-            bulk_tensor: false,
-            clusters: false,
-            role_warps: 1,
-            copy_async: false,
-            load_matrix: false,
-            store_matrix: false,
-            fp8_convert: true,
-            bf16_arithmetic: false,
-            timing: Timing::default(),
+            ..Target::plain(self.name, self.wave_size)
         }
     }
 

@@ -30,5 +30,6 @@ pub mod pipeline;
 pub mod plan;
 pub mod schedule;
 pub mod synchronize;
+pub mod target;
 pub mod text;
 pub mod verify;

@@ -5,7 +5,8 @@ use crate::machine::Machine;
 use crate::target::target;
 use titan_core::driver::{Backend, Code};
 use titan_core::lane::Func;
-use titan_core::plan::{LowerError, Target};
+use titan_core::plan::LowerError;
+use titan_core::target::Target;
 
 impl Backend for Machine {
     fn target(&self) -> Target {

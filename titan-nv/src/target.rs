@@ -5,7 +5,8 @@ use crate::ptx::isa::group::{self, accumulators};
 use titan_core::collections::SortedSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::{GroupMma, MmaAtom};
-use titan_core::plan::{Target, Timing};
+use titan_core::layout::atoms::Atom;
+use titan_core::target::{By, Completion, CopyEngine, MatrixMove, Native, Place, Target, Timing};
 
 /// The properties of a machine in the form that plans use.
 #[must_use]
@@ -13,25 +14,59 @@ pub fn target(machine: &Machine) -> Target {
     let shared_classes = shared_classes(machine);
     Target {
         name: machine.name,
+        // PTX for sm_80 runs on all later machines (PTX ISA, `.target`).
+        base: machine.has(Feature::Tma).then_some("sm_80"),
         lanes: machine.warp_size,
         max_warps: machine.threads_per_block / machine.warp_size,
+        role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
+        clusters: machine.has(Feature::Cluster) && machine.has(Feature::Multicast),
         registers: machine.registers_per_thread,
+        // CUDA C++ Programming Guide, "Compute Capabilities": 256 registers of a warp.
+        register_granule: 8,
+        registers_per_sm: machine.registers_per_sm,
+        warps_per_sm: machine.warps_per_sm,
         shared_bytes: shared_classes.first().copied().unwrap_or(machine.shared_per_block),
         shared_classes,
         shared_reserved: machine.shared_per_sm - machine.shared_per_block,
-        registers_per_sm: machine.registers_per_sm,
-        warps_per_sm: machine.warps_per_sm,
         atoms: atoms(machine),
         group_atoms: group_atoms(machine),
-        bulk_tensor: machine.has(Feature::Tma),
-        clusters: machine.has(Feature::Cluster) && machine.has(Feature::Multicast),
-        role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
-        copy_async: machine.has(Feature::CpAsync),
-        load_matrix: machine.has(Feature::LdMatrix),
-        store_matrix: machine.has(Feature::StMatrix),
-        fp8_convert: machine.has(Feature::Fp8Convert),
-        bf16_arithmetic: machine.capability >= 90,
+        copies: copies(machine),
+        matrix_moves: matrix_moves(machine),
+        native: native(machine),
         timing: timing(machine),
+    }
+}
+
+/// What copies between global and shared memory.
+///
+/// Sources: PTX ISA, "cp.async" (4, 8 or 16 bytes by each thread, of which the tile must be as aligned; groups) and "cp.async.bulk.tensor"
+/// (multiples of 16 bytes, at multiples of 128 bytes; loads complete by bytes at an mbarrier, stores by groups).
+fn copies(machine: &Machine) -> Vec<CopyEngine> {
+    let mut engines = Vec::new();
+    if machine.has(Feature::CpAsync) {
+        engines.push(CopyEngine::by_lanes());
+    }
+    if machine.has(Feature::Tma) {
+        let boxes =
+            |from, to, completion| CopyEngine { from, to, by: By::Box, granules: vec![16], alignment: 128, completion };
+        engines.push(boxes(Place::Global, Place::Shared, Completion::Bytes));
+        engines.push(boxes(Place::Shared, Place::Global, Completion::Groups));
+    }
+    engines
+}
+
+/// The instructions that move fragments. Source: PTX ISA, "ldmatrix" and "stmatrix": up to four matrices of eight rows of 16 bytes.
+fn matrix_moves(machine: &Machine) -> Vec<MatrixMove> {
+    let all = [(Feature::LdMatrix, Place::Registers), (Feature::StMatrix, Place::Shared)];
+    let has = |(feature, _): &(Feature, Place)| machine.has(*feature);
+    all.into_iter().filter(has).map(|(_, to)| MatrixMove { to, rows: 8, row_bytes: 16, most: 4 }).collect()
+}
+
+/// The element types with instructions of their own. Sources: PTX ISA, "add{.rnd}.bf16" (sm_90) and "cvt" with `.e4m3x2` and `.e5m2x2`.
+fn native(machine: &Machine) -> Native {
+    Native {
+        arithmetic: if machine.capability >= 90 { vec![Elem::Bf16] } else { Vec::new() },
+        conversions: if machine.has(Feature::Fp8Convert) { vec![Elem::E4m3, Elem::E5m2] } else { Vec::new() },
     }
 }
 
@@ -43,8 +78,9 @@ pub(crate) fn shared_classes(machine: &Machine) -> Vec<u32> {
     classes.into_iter().collect()
 }
 
-/// The instructions of a warp for each triple of elements that `mma` takes.
-fn atoms(machine: &Machine) -> Vec<MmaAtom> {
+/// The instructions of a warp for each triple of elements that `mma` takes. Their fragments are in quads (PTX ISA, "Warp-level matrix fragment
+/// layouts" of `mma.m16n8k16` and the following sections, and of `mma.m8n8k4` for `f64`).
+fn atoms(machine: &Machine) -> Vec<Atom> {
     let mut atoms = Vec::new();
     for (a, b, acc) in MMA_TRIPLES {
         let fp8 = matches!(a, Elem::E4m3 | Elem::E5m2);
@@ -55,25 +91,21 @@ fn atoms(machine: &Machine) -> Vec<MmaAtom> {
         }
         let fits = |s: &&MmaShape| s.family == Feature::MmaSync && s.bits == a.bits();
         if let Some(shape) = machine.mma.iter().find(fits) {
-            atoms.push(MmaAtom { m: shape.m, n: shape.n.0, k: shape.k, a: *a, b: *b, acc: *acc });
+            let mma = MmaAtom { m: shape.m, n: shape.n.0, k: shape.k, a: *a, b: *b, acc: *acc };
+            atoms.push(Atom::in_quads(mma, mma.m, mma.n));
         }
     }
     atoms
 }
 
-/// The instructions of a warpgroup for each triple of elements, with the greatest N.
-fn group_atoms(machine: &Machine) -> Vec<MmaAtom> {
+/// The instructions of a warpgroup for each triple of elements, with the greatest N. Each warp has 16 rows of 8 columns in quads, as often as
+/// there are columns (PTX ISA, "Register Fragments for `wgmma.mma_async.m64nNk16`" and the following sections).
+fn group_atoms(machine: &Machine) -> Vec<Atom> {
     let of = |(a, b, acc): &(Elem, Elem, Elem)| {
         let shape = machine.mma.iter().find(|s| s.family == Feature::Wgmma && s.bits == a.bits())?;
         let n = shape.n.1;
-        (accumulators(*a) == *acc && group::has(*a, *b, n)).then_some(MmaAtom {
-            m: shape.m,
-            n,
-            k: shape.k,
-            a: *a,
-            b: *b,
-            acc: *acc,
-        })
+        let mma = MmaAtom { m: shape.m, n, k: shape.k, a: *a, b: *b, acc: *acc };
+        (accumulators(*a) == *acc && group::has(*a, *b, n)).then(|| Atom::in_quads(mma, 16, 8))
     };
     MMA_TRIPLES.iter().filter_map(of).collect()
 }

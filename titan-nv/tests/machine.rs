@@ -122,3 +122,12 @@ fn a_kernel_becomes_ptx_of_every_target() {
         assert!(ptx.contains(&format!(".target {}\n", machine.name)), "{ptx}");
     }
 }
+
+#[test]
+fn fragments_of_all_matrix_instructions_hold_their_operands() {
+    for machine in Machine::all() {
+        let target = titan_nv::target(machine);
+        assert_eq!(target.check(), Ok(()));
+        assert!(!target.atoms.is_empty(), "{}", machine.name);
+    }
+}

@@ -18,7 +18,8 @@ use super::table::OTHER_REGISTERS;
 use crate::collections::SortedMap;
 use crate::diag::counted;
 use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
-use crate::plan::{LowerError, Target};
+use crate::plan::LowerError;
+use crate::target::Target;
 
 /// The number of warps up to which threads get equal parts of the registers: those of a warpgroup.
 const WHOLE: u32 = 4;

@@ -2,7 +2,8 @@
 //! operations happen before.
 
 use crate::lane::Func;
-use crate::plan::{LowerError, Target};
+use crate::plan::LowerError;
+use crate::target::Target;
 
 /// A machine for which kernels are compiled.
 pub trait Backend {

@@ -16,7 +16,7 @@ use crate::analysis::cluster::Differing;
 use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
 use crate::pipeline::cluster::{NoDeal, deal, extent};
-use crate::plan::Target;
+use crate::target::Target;
 use std::fmt;
 
 /// The reason why a kernel has no cluster.

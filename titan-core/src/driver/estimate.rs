@@ -8,7 +8,7 @@
 use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
 use crate::ir::{Block, Kernel, LocalOp, NvGroup, NvOp, OpId, OpKind, Value};
-use crate::plan::Target;
+use crate::target::Target;
 
 /// The resources that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

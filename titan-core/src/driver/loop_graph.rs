@@ -8,7 +8,7 @@
 //!   stage.
 //!
 //! Its edges are the dependences by which the checker of expanded loops judges ([`crate::pipeline::modulo::dependences`]). Units and latencies are
-//! those of the machine ([`crate::plan::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them
+//! those of the machine ([`crate::target::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them
 //! executes one iteration.
 //!
 //! ```text
@@ -33,8 +33,9 @@ use crate::collections::{SortedMap, SortedSet};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};
 use crate::pipeline::modulo::{self, Dependence, Dependent, Violation, Why};
-use crate::plan::{Target, operands};
+use crate::plan::operands;
 use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
+use crate::target::Target;
 
 /// The graph of a loop.
 #[derive(Clone, Debug)]

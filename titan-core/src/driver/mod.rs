@@ -44,7 +44,8 @@ use crate::ir::{HostExpr, Kernel};
 use crate::lane::{Func, MmaAtom};
 use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
-use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
+use crate::plan::{self, LowerError, MmaPlan, Plan};
+use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
 use road::Stop;
@@ -91,9 +92,9 @@ pub fn compile(
 ) -> Result<Vec<Variant>, LowerError> {
     let target = known(kernel, backend)?;
     // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
-    let most = if !target.bulk_tensor {
+    let most = if target.base.is_none() {
         Arguments::Any
-    } else if may_be_new(kernel, &target) {
+    } else if may_gain(kernel, &target) {
         Arguments::AlignedInputs
     } else {
         return Ok(Vec::new());
@@ -137,8 +138,7 @@ pub fn compile_alone(
 ) -> Result<Vec<Variant>, LowerError> {
     let mut variants = compile(kernel, backend, source)?;
     if !variants.last().is_some_and(Variant::takes_all_arguments) {
-        let target =
-            Target { bulk_tensor: false, clusters: false, group_atoms: Vec::new(), role_warps: 1, ..backend.target() };
+        let target = backend.target().like_its_base();
         variants.extend(compile_for(kernel, (backend, &target), Arguments::Any, source)?);
     }
     Ok(variants)
@@ -187,7 +187,7 @@ fn for_devices(
         ));
     }
     let mut variants = Vec::new();
-    for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.is_new()) {
+    for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.gains()) {
         for done in with_one_alone(kernel, target, arguments, done) {
             let code = backend.emit(&done.lowered.func, source)?;
             variants.push(variant::of(kernel, done, code, bytes));
@@ -222,7 +222,7 @@ fn with_one_alone(kernel: &Verified, target: &Target, arguments: Arguments, done
         .pays
         .as_ref()
         .and_then(|_| made_for(kernel, &target, arguments, Some(NoCluster::DoesNotPay)).ok())
-        .filter(Made::is_new);
+        .filter(Made::gains);
     // If there is no variant without clusters, this one must serve all launches.
     let pays = done.pays.clone().filter(|_| alone.is_some());
     [Some(Made { pays, ..done }), alone].into_iter().flatten().collect()
@@ -235,28 +235,29 @@ fn with_one_alone(kernel: &Verified, target: &Target, arguments: Arguments, done
 /// The errors of [`compile`].
 pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<String>, LowerError> {
     let target = known(kernel, backend)?;
-    if !target.bulk_tensor {
+    if target.base.is_none() {
         return Ok(vec![format!("{} has no bulk copies of tiles", target.name)]);
     }
-    if may_be_new(kernel, &target) && plan::has_wide_accesses(kernel) {
+    if may_gain(kernel, &target) && plan::has_wide_accesses(kernel) {
         let made = made(kernel, &target, Arguments::Aligned)?;
-        if made.is_new() {
+        if made.gains() {
             return Ok(why::copied_by_threads(kernel, &made));
         }
     }
-    Ok(why::nothing_new(kernel, &target))
+    Ok(why::no_gain(kernel, &target))
 }
 
-/// Whether the code of a kernel may have bulk copies or MMAs of warpgroups: a cheap test, before anything is compiled.
-fn may_be_new(kernel: &Verified, target: &Target) -> bool {
+/// Whether the code of a kernel may have bulk copies or MMAs of warpgroups, which the base of a machine lacks: a cheap test, before anything
+/// is compiled.
+fn may_gain(kernel: &Verified, target: &Target) -> bool {
     if target.group_atoms.is_empty() {
         return !kernel.roles.is_empty() || !rings::pipelined_loops(kernel).is_empty();
     }
     let of_groups = |mma: &MmaPlan| {
         let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
         let fits =
-            |t: &MmaAtom| (t.a, t.b) == (a, b) && m.is_multiple_of(t.m) && n.is_multiple_of(8) && k.is_multiple_of(t.k);
-        target.group_atoms.iter().any(fits)
+            |t: MmaAtom| (t.a, t.b) == (a, b) && m.is_multiple_of(t.m) && n.is_multiple_of(8) && k.is_multiple_of(t.k);
+        target.group_atoms.iter().any(|atom| fits(atom.mma))
     };
     !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
 }
@@ -345,9 +346,9 @@ struct Made {
 }
 
 impl Made {
-    /// Whether the code differs from that for older machines.
-    fn is_new(&self) -> bool {
-        !self.plan.target.bulk_tensor || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
+    /// Whether the machine gains from code of its own: it runs no code for an older machine, or this code has what that lacks.
+    fn gains(&self) -> bool {
+        self.plan.target.base.is_none() || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
     }
 
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
@@ -408,7 +409,7 @@ fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Ma
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
         Ok(mut made) => {
-            if made.is_new() && target.bulk_tensor {
+            if made.gains() && target.base.is_some() {
                 made.notes.extend(not_chosen::notes(&made, no_cluster));
             }
             made.notes.extend(crowded::notes(&made));
@@ -456,7 +457,7 @@ fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Ma
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);
     let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes, pays: None };
-    if made.is_new() && made.plan.target.bulk_tensor {
+    if made.gains() && made.plan.target.base.is_some() {
         made.notes.extend(why::copied_by_threads(kernel, &made));
     }
     Ok(made)

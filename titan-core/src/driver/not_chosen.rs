@@ -15,7 +15,7 @@ use crate::collections::SortedSet;
 use crate::diag::counted;
 use crate::ir::{GridSpec, NvOp, OpKind};
 use crate::pipeline::persist::{NoWalk, persistent};
-use crate::plan::Target;
+use crate::target::Target;
 use std::fmt;
 
 /// The reason why the programs of a kernel are not persistent.

@@ -9,7 +9,7 @@ use super::Arguments;
 use super::rule;
 use crate::ir::Kernel;
 use crate::pipeline::fence::{self, Mode};
-use crate::plan::Target;
+use crate::target::Target;
 use crate::verify::verify;
 
 /// The options of passes.

@@ -102,7 +102,7 @@ const ROAD: &[Pass] = &[
         needs: &[Fact::LaidOut],
         gives: Fact::Counted,
         ends: &[Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
-        run: |kernel, way| Ok(complete::complete(&kernel, way.plan.target.copy_async)),
+        run: |kernel, way| Ok(complete::complete(&kernel, way.plan.target.lane_copies().is_some())),
     },
     Pass {
         name: "expand",
@@ -251,7 +251,7 @@ fn stores_over_tiles(program: &Kernel) -> bool {
 pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, ahead: &[Prefetched]) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, ahead));
-    let counted = complete::complete(&laid_out, plan.target.copy_async);
+    let counted = complete::complete(&laid_out, plan.target.lane_copies().is_some());
     let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {

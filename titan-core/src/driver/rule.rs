@@ -21,7 +21,8 @@ use crate::ir::{Block, Def, Kernel, OpId, OpKind, Pipe, Tails, Value};
 use crate::pipeline::depth;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::shift;
-use crate::plan::{self, LowerError, MmaPlan, Plan, Target};
+use crate::plan::{self, LowerError, MmaPlan, Plan};
+use crate::target::Target;
 use crate::verify::Verified;
 
 /// The minimum P for which a stage may be waited for one iteration early: its copies were issued in an earlier iteration.
@@ -84,7 +85,7 @@ fn releases(target: &Target) -> impl Iterator<Item = bool> {
 
 /// Splits a kernel without roles, on a machine with bulk copies, into a role that copies and a role that computes.
 fn specialized(kernel: &Verified, target: &Target, written: &Schedule) -> Option<Filled> {
-    if !target.bulk_tensor || !written.arguments.aligned() {
+    if target.box_copies().is_none() || !written.arguments.aligned() {
         return None;
     }
     let plan = plan::plan(kernel, target, true);
@@ -220,7 +221,7 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
 fn pipelined(kernel: &Verified, target: &Target, written: Schedule) -> Result<Filled, LowerError> {
     let plan = plan::plan(kernel, target, written.arguments.aligned());
     let mut best = None;
-    if written.arguments.aligned() && target.copy_async {
+    if written.arguments.aligned() && target.lane_copies().is_some() {
         let staged = |value: Value| plan.is_resident(value);
         let loops = pipelined_loops(kernel);
         for candidate in implicit::candidates(kernel, &staged) {
@@ -292,7 +293,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
         ..written.clone()
     };
     let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
-    if target.bulk_tensor {
+    if target.box_copies().is_some() {
         // One thread starts bulk copies, so that fusing the role with the computing warps would gain nothing.
         let with = |s: &Schedule, instances: Option<u32>, peeled: bool| {
             let schedule = Schedule { peeled, instances, ..s.clone() };
@@ -320,7 +321,7 @@ fn with_roles(kernel: &Verified, target: &Target, written: Schedule) -> Result<F
             tried(kernel, target, &Schedule { roles, warps: None, ..schedule.clone() }).map(|(filled, _)| filled)
         };
         let early = if early(schedule, distance) { fused(true) } else { None };
-        if target.copy_async { early.or_else(|| fused(false)) } else { None }
+        if target.lane_copies().is_some() { early.or_else(|| fused(false)) } else { None }
     };
     let ahead = fitting.iter().find_map(|schedule| {
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);

@@ -18,9 +18,9 @@ use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpId, OpKind, Pipe, Planned, TtgOp};
 use crate::pipeline::modulo;
-use crate::plan::Target;
 use crate::schedule::swing::Options;
 use crate::schedule::{self, Plan, plan};
+use crate::target::Target;
 
 /// The schedule with the loops of the laid-out kernel as the modulo scheduler places them, where it finds something that can be carried out.
 pub(super) fn improved(kernel: &Kernel, target: &Target, rule: &Schedule) -> Schedule {

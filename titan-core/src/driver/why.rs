@@ -12,12 +12,13 @@ use super::{Made, rule};
 use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::pipeline::operands::computed_from;
-use crate::plan::{self, Plan, Target};
+use crate::plan::{self, Plan};
+use crate::target::Target;
 use crate::verify::Verified;
 use std::fmt;
 
 /// The reasons why a kernel has neither bulk copies nor MMAs of warpgroups; at least one.
-pub(super) fn nothing_new(kernel: &Verified, target: &Target) -> Vec<String> {
+pub(super) fn no_gain(kernel: &Verified, target: &Target) -> Vec<String> {
     let plan = plan::plan(kernel, target, true);
     let mut notes = Notes::default();
     if !plan::has_wide_accesses(kernel) {

@@ -50,7 +50,7 @@ impl Filling {
 impl Expand<'_> {
     /// The way in which the stages of a ring are filled.
     pub(super) fn filling(&self, pipe: Pipe) -> Filling {
-        match self.boxes(pipe).filter(|boxes| self.target.bulk_tensor && boxes.contains(&true)) {
+        match self.boxes(pipe).filter(|boxes| self.target.box_copies().is_some() && boxes.contains(&true)) {
             None => Filling::Threads,
             Some(_) if self.is_filled_by_one_thread(pipe) => Filling::Bulk,
             Some(boxes) => Filling::Mixed(boxes),

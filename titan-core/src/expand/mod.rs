@@ -40,7 +40,8 @@ mod walk;
 use crate::analysis::cluster::Differing;
 use crate::collections::SortedMap;
 use crate::ir::{Builder, Kernel, LaidOut, NvGroup, NvOp, OpId, OpKind, Value};
-use crate::plan::{LowerError, Target};
+use crate::plan::LowerError;
+use crate::target::Target;
 use ring::Ring;
 
 /// The numbers of registers per thread in kernels where roles release registers for others (`setmaxnreg`).

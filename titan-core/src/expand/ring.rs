@@ -83,9 +83,8 @@ impl Expand<'_> {
             let (mut bytes, mut align) = (0u32, 16u32);
             for id in self.laid.stages.get(index).into_iter().flatten() {
                 let Some(encoding) = self.laid.encodings.get(id.index()) else { continue };
-                // Bulk copies, which may fill the ring, are to multiples of 128 bytes (PTX ISA, "cp.async.bulk.tensor").
-                let least = if self.target.bulk_tensor { 128 } else { 16 };
-                let own = encoding.align().max(least);
+                // Any engine may fill the ring.
+                let own = encoding.align().max(self.target.stage_alignment());
                 bytes = bytes.next_multiple_of(own);
                 align = align.max(own);
                 fields.push((bytes, *id));

@@ -53,8 +53,8 @@ impl Expand<'_> {
             TtgOp::Write => self.write_stage(op),
             TtgOp::StoreIssue(unit) => self.store_stage(op, *unit),
             TtgOp::StoreWait => Ok(()),
-            // Copies by `cp.async` and accesses of threads are generic, so that no proxy fence is needed without bulk copies.
-            TtgOp::Fence { .. } if !self.target.bulk_tensor => Ok(()),
+            // Copies by lanes and accesses of threads are generic, so that no proxy fence is needed without copies of boxes.
+            TtgOp::Fence { .. } if self.target.box_copies().is_none() => Ok(()),
             TtgOp::Fence { .. } => self.copy(op),
             TtgOp::Finalize => {
                 self.drain()?;
@@ -154,7 +154,8 @@ impl Expand<'_> {
                 self.b.set_place(source, self.k.value(old).place);
             }
             let tile = self.field(stage, field, elem, shape)?;
-            let asynchronous = crate::lay_out::copies_itself(self.b.kernel(), source, tile, self.target.copy_async);
+            let asynchronous =
+                crate::lay_out::copies_itself(self.b.kernel(), source, tile, self.target.lane_copies().is_some());
             self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, tile])?;
             copied |= asynchronous;
             stored |= !asynchronous;
@@ -266,7 +267,10 @@ impl Expand<'_> {
         // Only the readers of bulk copies wait for them, and a role that fills a ring by bulk copies alone does nothing else.
         let filled = |ring: usize| self.role.is_some_and(|role| sides::of(self.k, Pipe::new(ring))[0].contains(&role));
         let mut bulk = self.rings.iter().enumerate().filter(|(_, ring)| ring.filling == Filling::Bulk);
-        if !self.target.copy_async || bulk.clone().count() == self.rings.len() || bulk.any(|(ring, _)| filled(ring)) {
+        if self.target.lane_copies().is_none()
+            || bulk.clone().count() == self.rings.len()
+            || bulk.any(|(ring, _)| filled(ring))
+        {
             return Ok(());
         }
         if self.role.is_some() {

@@ -35,7 +35,7 @@ impl LayOut<'_> {
 
     /// Copies a tile of a tensor to a buffer, asynchronously if possible.
     fn copy_to_buffer(&mut self, source: Value, buffer: Value) -> Laid<()> {
-        let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.copy_async);
+        let asynchronous = copies_itself(self.b.kernel(), source, buffer, self.plan.target.lane_copies().is_some());
         self.op(OpKind::Local(LocalOp::Copy { asynchronous }), &[source, buffer])?;
         if asynchronous {
             self.copied.insert(buffer);

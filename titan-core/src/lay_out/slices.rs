@@ -273,7 +273,7 @@ impl LayOut<'_> {
         // code of this form.
         let of_warps =
             self.plan.target.group_atoms.is_empty() && self.made_by(layout, |m| matches!(m, Method::Atom(_)));
-        if !self.plan.target.bulk_tensor || !(of_warps || self.is_of_groups(layout)) {
+        if self.plan.target.box_copies().is_none() || !(of_warps || self.is_of_groups(layout)) {
             return None;
         }
         let (param, accesses) = self.accesses(tensor)?;

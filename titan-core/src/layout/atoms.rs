@@ -1,15 +1,14 @@
-//! tidy: table
-//! The fragments of matrix instructions of a warp of 32 lanes, as layouts of their operands.
+//! Matrix instructions with their fragments, and the layouts of tiles that they compute.
 //!
-//! Source: PTX ISA, "Warp-level matrix fragment layouts" of `mma.m16n8k16` and the following sections. With the group `g = lane / 4` and
-//! `t = lane mod 4`, all of them follow one pattern: a lane holds 32 bits of adjacent elements along K, groups are distributed along M or
-//! N, and the halves of M and K are in different registers:
+//! A fragment says which element of an operand each register of each lane of a warp holds, as the steps of the bits of both numbers along the
+//! operand's axes: all matrix instructions are linear in these bits. Two families cover the machines so far:
 //!
-//! * A, `m16 × k`: registers are the adjacent elements in 32 bits, then row `i + 8`, then the upper half of K.
-//! * B, `n8 × k`: registers are the adjacent elements in 32 bits, then the upper half of K.
-//! * C and D, `m16 × n8`: registers are two adjacent elements along N, then row `i + 8`.
+//! ```text
+//! in quads     lanes 4 g + t: row g, and the words t of adjacent elements along K     (warps of 32 lanes)
+//! in columns   lanes m q + i: row i, and the q-th run of adjacent elements along K    (warps of 64 lanes)
+//! ```
 //!
-//! `f64` has `m8n8k4`: A is row `g`, column `t`; B column `g`, row `t`; C row `g`, columns `2 t` and `2 t + 1`.
+//! Deliberately absent: which machine has which of them; the back ends say so, with the manual's section.
 
 use super::{Bit, Layout};
 use crate::lane::MmaAtom;
@@ -47,62 +46,132 @@ impl WarpGrid {
     }
 }
 
-/// The layout of C and D, `[M, N]`.
-#[must_use]
-pub fn accumulator(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
-    let mut regs = steps(1, 1, 2);
-    regs.extend(steps(0, 8, atom.m));
-    let mut lanes = steps(1, 2, 8);
-    lanes.extend(steps(0, 1, 8));
-    let mut at = steps(0, atom.m, atom.m * warps.m);
-    at.extend(steps(1, atom.n, atom.n * warps.n));
-    at.extend(warps.spare());
-    Layout::new(extents, regs, lanes, at)
+/// Which element of an operand is where in a warp: what the bits of the register's and of the lane's number add, the lowest first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fragment {
+    /// The bits of the register's number.
+    pub registers: Vec<Bit>,
+    /// The bits of the lane's number.
+    pub lanes: Vec<Bit>,
 }
 
-/// The layout of C and D of MMAs of warpgroups, `[M, N]`: the registers of one instruction are contiguous, and for each warp they are those
-/// of C and D of `m16n8`. The columns of a warpgroup are contiguous; with several warpgroups along N, each has a power of two of columns.
-/// Source: PTX ISA, "Register fragments for `wgmma.mma_async.m64nNk16`".
-#[must_use]
-pub fn group_accumulator(extents: &[u32], warps: WarpGrid) -> Layout {
-    let own = extents.get(1).copied().unwrap_or(8) / warps.n;
-    let mut regs = steps(1, 1, 2);
-    regs.extend(steps(0, 8, 16));
-    if warps.n > 1 {
-        regs.extend(steps(1, 8, own));
+impl Fragment {
+    /// The layout of a tile whose warps are at these places.
+    fn layout(&self, extents: &[u32], warps: Vec<Bit>) -> Layout {
+        Layout::new(extents, self.registers.clone(), self.lanes.clone(), warps)
     }
-    let mut lanes = steps(1, 2, 8);
-    lanes.extend(steps(0, 1, 8));
-    let mut at = steps(0, 16, 16 * warps.m);
-    at.extend(steps(1, own, own * warps.n));
-    at.extend(warps.spare());
-    Layout::new(extents, regs, lanes, at)
+
+    /// Checks that it holds each element of these extents once.
+    fn check(&self, extents: [u32; 2], lanes: u32) -> Result<(), String> {
+        if 1u64 << self.lanes.len() != u64::from(lanes) {
+            return Err(format!("{} bits for {lanes} lanes", self.lanes.len()));
+        }
+        let layout = self.layout(&extents, Vec::new());
+        if layout.repetitions()[..2] != [1, 1] || layout.atom()[..2] != extents {
+            return Err(format!("the fragment is one of {:?}, not of {extents:?}", &layout.atom()[..2]));
+        }
+        super::check::layout(&layout)
+    }
 }
 
-/// The layout of A, `[M, K]`; warps along N hold copies.
-#[must_use]
-pub fn operand_a(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
-    let mut at = steps(0, atom.m, atom.m * warps.m);
-    at.extend(std::iter::repeat_n(Bit::Copy, warps.n.trailing_zeros() as usize));
-    at.extend(warps.spare());
-    operand(atom.k, atom.a.bits(), &steps(0, 8, atom.m), extents, at)
+/// A matrix instruction with the fragments of its operands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Atom {
+    /// The instruction.
+    pub mma: MmaAtom,
+    /// The rows of D that a warp computes: all, unless several warps execute the instruction together.
+    pub rows: u32,
+    /// The columns of D that the fragments cover; the instruction may repeat them.
+    pub columns: u32,
+    /// The fragment of A, `[rows, K]`.
+    pub a: Fragment,
+    /// The fragment of B, `[columns, K]`.
+    pub b: Fragment,
+    /// The fragment of C and D, `[rows, columns]`.
+    pub acc: Fragment,
 }
 
-/// The layout of B as `[N, K]`; warps along M hold copies.
-#[must_use]
-pub fn operand_b(atom: &MmaAtom, extents: &[u32], warps: WarpGrid) -> Layout {
-    let mut at = vec![Bit::Copy; warps.m.trailing_zeros() as usize];
-    at.extend(steps(0, atom.n, atom.n * warps.n));
-    at.extend(warps.spare());
-    operand(atom.k, atom.b.bits(), &[], extents, at)
-}
+impl Atom {
+    /// Fragments in quads: with the group `g = lane / 4` and `t = lane mod 4`, a lane holds words of 32 bits of adjacent elements along K, of
+    /// rows `g`, `g + 8`, …, and of the parts of K that are `4` words long. Of D it holds two adjacent columns.
+    #[must_use]
+    pub fn in_quads(mma: MmaAtom, rows: u32, columns: u32) -> Atom {
+        let operand = |bits: u32, rows: u32| {
+            let word = (32 / bits).max(1);
+            let registers = [steps(1, 1, word), steps(0, 8, rows), steps(1, word * 4, mma.k)].concat();
+            Fragment { registers, lanes: [steps(1, word, word * 4), steps(0, 1, 8)].concat() }
+        };
+        let registers = [steps(1, 1, 2), steps(0, 8, rows)].concat();
+        let acc = Fragment { registers, lanes: [steps(1, 2, 8), steps(0, 1, 8)].concat() };
+        Atom { mma, rows, columns, a: operand(mma.a.bits(), rows), b: operand(mma.b.bits(), 8), acc }
+    }
 
-fn operand(k: u32, bits: u32, rows: &[Bit], extents: &[u32], warps: Vec<Bit>) -> Layout {
-    let word = (32 / bits).max(1);
-    let mut regs = steps(1, 1, word);
-    regs.extend_from_slice(rows);
-    regs.extend(steps(1, word * 4, k));
-    let mut lanes = steps(1, word, word * 4);
-    lanes.extend(steps(0, 1, 8));
-    Layout::new(extents, regs, lanes, warps)
+    /// Fragments in columns: lane `m · q + i` holds row `i` of an operand and its `q`-th run of adjacent elements along K, which are as many
+    /// as all lanes together hold of K. Of D, it holds column `i` and four adjacent rows of every `4 · 64 / n` rows.
+    #[must_use]
+    pub fn in_columns(mma: MmaAtom) -> Atom {
+        let operand = |rows: u32| {
+            let run = (mma.k * rows / 64).max(1);
+            Fragment { registers: steps(1, 1, run), lanes: [steps(0, 1, rows), steps(1, run, mma.k)].concat() }
+        };
+        let together = 4 * 64 / mma.n.max(1);
+        let registers = [steps(0, 1, 4), steps(0, together, mma.m)].concat();
+        let acc = Fragment { registers, lanes: [steps(1, 1, mma.n), steps(0, 4, together)].concat() };
+        Atom { mma, rows: mma.m, columns: mma.n, a: operand(mma.m), b: operand(mma.n), acc }
+    }
+
+    /// Checks that the fragments hold each element of their operands once, in a warp of so many lanes.
+    ///
+    /// # Errors
+    /// What is wrong with the first fragment that does not.
+    pub fn check(&self, lanes: u32) -> Result<(), String> {
+        let Atom { mma, rows, columns, .. } = self;
+        let all =
+            [("A", &self.a, [*rows, mma.k]), ("B", &self.b, [*columns, mma.k]), ("D", &self.acc, [*rows, *columns])];
+        all.into_iter().try_for_each(|(name, fragment, extents)| {
+            fragment.check(extents, lanes).map_err(|why| format!("the fragment of {name}: {why}"))
+        })
+    }
+
+    /// The layout of C and D, `[M, N]`.
+    #[must_use]
+    pub fn accumulator(&self, extents: &[u32], warps: WarpGrid) -> Layout {
+        let mut at = steps(0, self.rows, self.rows * warps.m);
+        at.extend(steps(1, self.columns, self.columns * warps.n));
+        at.extend(warps.spare());
+        self.acc.layout(extents, at)
+    }
+
+    /// The layout of C and D of MMAs of several warps together, `[M, N]`: the registers of one instruction are contiguous, and for each warp
+    /// they are those of the fragment, repeated along N. With several groups of warps along N, each has a power of two of columns.
+    #[must_use]
+    pub fn group_accumulator(&self, extents: &[u32], warps: WarpGrid) -> Layout {
+        let own = extents.get(1).copied().unwrap_or(self.columns) / warps.n;
+        let mut registers = self.acc.registers.clone();
+        if warps.n > 1 {
+            registers.extend(steps(1, self.columns, own));
+        }
+        let mut at = steps(0, self.rows, self.rows * warps.m);
+        at.extend(steps(1, own, own * warps.n));
+        at.extend(warps.spare());
+        Layout::new(extents, registers, self.acc.lanes.clone(), at)
+    }
+
+    /// The layout of A, `[M, K]`; warps along N hold copies.
+    #[must_use]
+    pub fn operand_a(&self, extents: &[u32], warps: WarpGrid) -> Layout {
+        let mut at = steps(0, self.rows, self.rows * warps.m);
+        at.extend(std::iter::repeat_n(Bit::Copy, warps.n.trailing_zeros() as usize));
+        at.extend(warps.spare());
+        self.a.layout(extents, at)
+    }
+
+    /// The layout of B as `[N, K]`; warps along M hold copies.
+    #[must_use]
+    pub fn operand_b(&self, extents: &[u32], warps: WarpGrid) -> Layout {
+        let mut at = vec![Bit::Copy; warps.m.trailing_zeros() as usize];
+        at.extend(steps(0, self.columns, self.columns * warps.n));
+        at.extend(warps.spare());
+        self.b.layout(extents, at)
+    }
 }

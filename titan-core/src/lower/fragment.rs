@@ -1,14 +1,15 @@
 //! Fragments of matrix instructions: words of adjacent elements along K, loaded from shared memory.
 
 use super::tile::{LoweredValue, Staged};
-use super::vector::Place;
+use super::vector;
 use super::{Lower, Reg};
 use crate::ir::Elem;
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
+use crate::target::Place;
 
 /// The layout of a fragment for one step of K, with rows first and K last, and whether that is the transpose of the given layout. `None` if
-/// the lanes do not hold words as matrix loads (`ldmatrix`) return them.
+/// the lanes do not hold words in quads, as matrix moves return them.
 pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
     if layout.rank() != 2 || elem.bits() > 32 {
         return None;
@@ -27,8 +28,7 @@ impl Lower<'_> {
     /// Loads a tile from shared memory, by matrix loads if the machine has them and the layout allows it.
     pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
         let chunks = staged.encoding.vector() * staged.encoding.bits >= 128;
-        if self.target.load_matrix
-            && self.target.lanes == 32
+        if self.target.matrix_move(Place::Registers).is_some()
             && chunks
             && let Some((rows_first, transposed)) = canonical(layout, elem)
         {
@@ -81,7 +81,8 @@ impl Lower<'_> {
         let padded = (0..layout.rank()).any(|axis| layout.is_padded(axis));
         let pairs = layout.rank() == 2 && elem.bits() == 16 && has_rows_of_pairs(layout);
         let straight = staged.encoding.fast_axis() == 1;
-        if !self.target.store_matrix || self.target.lanes != 32 || !chunks || copies || padded || !pairs || !straight {
+        let moves = self.target.matrix_move(Place::Shared).is_some();
+        if !moves || !chunks || copies || padded || !pairs || !straight {
             return false;
         }
         self.touch(staged.region(), true);
@@ -103,7 +104,7 @@ impl Lower<'_> {
     }
 
     /// The address of the row that this lane provides for a matrix load or store.
-    fn matrix_place(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Place {
+    fn matrix_place(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> vector::Place {
         let Group { first: part, steps, turned, .. } = *group;
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let warp = self.warp_number();

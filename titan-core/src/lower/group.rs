@@ -148,7 +148,7 @@ impl Lower<'_> {
 
     /// Opens a branch for one thread: the elected one, or the first one on machines that elect none.
     pub(super) fn begin_any_thread(&mut self) -> Vec<lane::Open> {
-        if self.target.bulk_tensor || self.elected {
+        if self.target.box_copies().is_some() || self.elected {
             return self.begin_one_thread();
         }
         let first = self.is_first_thread();
@@ -239,7 +239,8 @@ impl Lower<'_> {
     pub(super) fn group_mma(&mut self, op: &Op) -> Result<(), LowerError> {
         let [a, b, acc] = op.args[..] else { return Err(self.unsupported("an MMA on regions")) };
         let elems = [a, b, acc].map(|v| self.k.ty(v).elem());
-        let Some(atom) = self.target.group_atoms.iter().find(|t| [t.a, t.b, t.acc] == elems).copied() else {
+        let Some(atom) = self.target.group_atoms.iter().map(|atom| atom.mma).find(|t| [t.a, t.b, t.acc] == elems)
+        else {
             return Err(self.defect("an MMA that no instruction of warpgroups computes"));
         };
         let layout = self.layout(acc);

@@ -24,7 +24,7 @@ use crate::analysis::ends::{At, End, EndOp, Ends, Entry};
 use crate::ir::{Kernel, LaidOut, Pred};
 use crate::lane::{self, Builder, Func, IntBin};
 use crate::launch::abi::{MapParam, PartMap};
-use crate::plan::Target;
+use crate::target::Target;
 
 /// A table: its map without its number, and the ends.
 pub(super) type Table = (MapParam, Vec<(u8, End)>);

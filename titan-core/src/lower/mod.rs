@@ -61,7 +61,7 @@ use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
 pub use crate::plan::LowerError;
-use crate::plan::Target;
+use crate::target::Target;
 use tile::LoweredValue;
 
 /// A value of the lane IR: a register of a thread.

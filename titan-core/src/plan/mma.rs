@@ -1,14 +1,15 @@
 //! The plan of MMAs: the instruction, the distribution over warps, and the source of each operand.
+use super::Plan;
 use super::classes::Classes;
 use super::no_group::NoGroup;
-use super::{Plan, Target};
 use crate::analysis::uses::Tree;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use crate::lane::{GroupMma, MmaAtom};
-use crate::layout::atoms::{self, WarpGrid};
+use crate::layout::atoms::{Atom, WarpGrid};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout, Swizzle};
+use crate::target::Target;
 
 /// The method of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,46 +140,51 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
     let [m, n, k] = extents;
     let grouped = group(kernel, target, warps, args).ok().filter(|_| batch == 1 && rank == 2);
-    let (method, staged) = match grouped {
-        Some((atom, _)) => (Method::Group(atom), (a, b)),
-        None => method(target, a, b, acc),
-    };
-    let (acc, a, b) = match method {
-        Method::Group(atom) => {
-            // The fragments of a warp are those of its part of the instruction, 16 rows.
-            let warp = MmaAtom { m: 16, n: 8, ..atom };
-            let grid = grouped.map_or(WarpGrid { m: warps, n: 1, all: warps }, |(_, grid)| grid);
-            let acc = atoms::group_accumulator(&[m, n], grid);
-            (acc, atoms::operand_a(&warp, &[m, k], grid), atoms::operand_b(&warp, &[n, k], grid))
+    let operands = |atom: &Atom, grid| (atom.operand_a(&[m, k], grid), atom.operand_b(&[n, k], grid));
+    let (method, staged, acc, (a, b)) = if let Some(Grouped { atom, mma, grid }) = grouped {
+        (Method::Group(mma), (a, b), atom.group_accumulator(&[m, n], grid), operands(atom, grid))
+    } else {
+        let (atom, staged) = of_warps(target, a, b, acc);
+        match atom {
+            Some(atom) => {
+                let rows = WarpGrid { m: warps, n: 1, all: warps };
+                let fits = whole_rows && m.is_multiple_of(atom.mma.m * warps);
+                let grid = if fits { rows } else { split(m, n, &atom.mma, warps) };
+                (Method::Atom(atom.mma), staged, atom.accumulator(&[m, n], grid), operands(atom, grid))
+            }
+            None => {
+                let (acc, a, b) = simple(target, warps, [m, n, k]);
+                (Method::MulAdd, staged, acc, (a, b))
+            }
         }
-        Method::Atom(atom) => {
-            let rows = WarpGrid { m: warps, n: 1, all: warps };
-            let fits = whole_rows && m.is_multiple_of(atom.m * warps);
-            let grid = if fits { rows } else { split(m, n, &atom, warps) };
-            let whole = (atoms::accumulator(&atom, &[m, n], grid), atoms::operand_a(&atom, &[m, k], grid));
-            (whole.0, whole.1, atoms::operand_b(&atom, &[n, k], grid))
-        }
-        Method::MulAdd => simple(target, warps, [m, n, k]),
     };
     let acc = if rank == 3 { acc.batched(batch) } else { acc };
     let source = Source::Registers;
     Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
 }
 
+/// The instruction of warpgroups for an MMA, in the width that divides its columns, and its distribution over the warps.
+pub(super) struct Grouped<'t> {
+    atom: &'t Atom,
+    mma: MmaAtom,
+    grid: WarpGrid,
+}
+
 /// The instruction of warpgroups for an MMA, and its distribution over them: first along M, in whole instructions, then along N. Or the
 /// reason why there is none for these element types, extents or orders in memory.
-pub(super) fn group(
+pub(super) fn group<'t>(
     kernel: &Kernel,
-    target: &Target,
+    target: &'t Target,
     warps: u32,
     [a, b, acc]: [Value; 3],
-) -> Result<(MmaAtom, WarpGrid), NoGroup> {
+) -> Result<Grouped<'t>, NoGroup> {
     if target.group_atoms.is_empty() {
         return Err(NoGroup::Machine);
     }
     let elems @ [a_elem, b_elem, acc_elem] = [a, b, acc].map(|v| kernel.ty(v).elem());
-    let atom = target.group_atoms.iter().find(|t| (t.a, t.b, t.acc) == (a_elem, b_elem, acc_elem));
-    let atom = atom.ok_or(NoGroup::Elements(elems))?;
+    let atom = target.group_atoms.iter().find(|t| (t.mma.a, t.mma.b, t.mma.acc) == (a_elem, b_elem, acc_elem));
+    let of_groups = atom.ok_or(NoGroup::Elements(elems))?;
+    let atom = of_groups.mma;
     let extents = |v: Value| kernel.ty(v).tile_shape().map_or_else(Vec::new, Vec::<u32>::from);
     let ([m, k], [_, n]) = (&extents(a)[..], &extents(b)[..]) else { return Err(NoGroup::Batched) };
     // The instruction transposes only 16-bit elements.
@@ -208,24 +214,26 @@ pub(super) fn group(
     if acc_elem == Elem::I32 && !width.is_multiple_of(16) && !matches!(width, 8 | 24) {
         return Err(NoGroup::Integers(*n));
     }
-    Ok((MmaAtom { n: width, ..*atom }, WarpGrid { m: along_m * GroupMma::WARPS, n: along_n, all: warps }))
+    let grid = WarpGrid { m: along_m * GroupMma::WARPS, n: along_n, all: warps };
+    Ok(Grouped { atom: of_groups, mma: MmaAtom { n: width, ..atom }, grid })
 }
 
-fn method(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Method, (Elem, Elem)) {
-    let find = |a: Elem, b: Elem| target.atoms.iter().find(|t| (t.a, t.b, t.acc) == (a, b, acc)).copied();
+/// The matrix instruction of a warp for these elements, if there is one, and the elements to which the operands are converted first.
+fn of_warps(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Option<&Atom>, (Elem, Elem)) {
+    let find = |a: Elem, b: Elem| target.atoms.iter().find(|t| (t.mma.a, t.mma.b, t.mma.acc) == (a, b, acc));
     if let Some(atom) = find(a, b) {
-        return (Method::Atom(atom), (a, b));
+        return (Some(atom), (a, b));
     }
     // Every `e4m3` and `e5m2` value is an `f16` value, so that the products, and with them the sums, are the same.
     let fp8 = |e| matches!(e, Elem::E4m3 | Elem::E5m2);
     if fp8(a) && fp8(b) {
         if let Some(atom) = find(Elem::F16, Elem::F16) {
-            return (Method::Atom(atom), (Elem::F16, Elem::F16));
+            return (Some(atom), (Elem::F16, Elem::F16));
         }
-        return (Method::MulAdd, (Elem::F32, Elem::F32));
+        return (None, (Elem::F32, Elem::F32));
     }
     let staged = if matches!(acc, Elem::F32 | Elem::I32) { (acc, acc) } else { (a, b) };
-    (Method::MulAdd, staged)
+    (None, staged)
 }
 
 /// The numbers of warps along M and N: with the least work for each warp, then the fewest operands to read, then the most warps along M.

@@ -13,8 +13,6 @@ mod error;
 mod layouts;
 mod mma;
 mod no_group;
-mod target;
-mod timing;
 mod warps;
 
 pub use classes::is_elementwise;
@@ -23,14 +21,13 @@ pub(crate) use layouts::split_warps;
 pub use layouts::{wide, wide_to_turn};
 pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;
-pub use target::Target;
-pub use timing::Timing;
 
 use crate::analysis::cover;
 use crate::collections::SortedMap;
 pub use crate::ir::FreeBy;
 use crate::ir::{Access, Def, HostExpr, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
+use crate::target::Target;
 use crate::verify::Verified;
 use classes::Classes;
 
@@ -74,7 +71,7 @@ impl Plan {
     /// compute, and also serves tensors of 2³¹ elements and more.
     #[must_use]
     pub fn index32(&self) -> bool {
-        self.aligned && !self.target.bulk_tensor
+        self.aligned && self.target.box_copies().is_none()
     }
 
     /// For each parameter, whether its rows are assumed to be aligned.

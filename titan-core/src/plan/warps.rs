@@ -16,7 +16,8 @@ use crate::analysis::uses::Tree;
 use crate::collections::SortedSet;
 use crate::diag::counted;
 use crate::ir::{Kernel, OpKind, Value};
-use crate::lane::{GroupMma, MmaAtom};
+use crate::lane::GroupMma;
+use crate::layout::atoms::Atom;
 
 /// The maximum number of accumulator elements per thread.
 const ACCUMULATORS: u64 = 128;
@@ -70,7 +71,7 @@ impl Tiles {
         let all = (self.computed > 0).then_some(first + second + self.computed)?;
         let warps = all.div_ceil(WITH_OPERANDS * u64::from(target.lanes)).next_power_of_two();
         let rows = u64::try_from(self.rows).unwrap_or(1);
-        let together = |atom: &MmaAtom| u64::from(atom.m) * (warps / u64::from(GroupMma::WARPS)).max(1);
+        let together = |atom: &Atom| u64::from(atom.mma.m) * (warps / u64::from(GroupMma::WARPS)).max(1);
         target.group_atoms.iter().any(|atom| rows.is_multiple_of(together(atom))).then_some(warps)
     }
 }

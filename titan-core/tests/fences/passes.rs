@@ -4,8 +4,9 @@ use super::read;
 use titan_core::driver::passes::{Options, PASSES, PassError, Passed, run};
 use titan_core::ir::Elem;
 use titan_core::lane::MmaAtom;
+use titan_core::layout::atoms::Atom;
 use titan_core::pipeline::fence;
-use titan_core::plan::Target;
+use titan_core::target::{CopyEngine, Target};
 use titan_core::text::{parse, print};
 use titan_core::verify::verify;
 
@@ -21,28 +22,9 @@ const STORED: &str = "kernel @k() {
 
 /// A machine with copies by threads.
 fn options() -> Options {
-    let target = Target {
-        name: "some",
-        lanes: 32,
-        max_warps: 32,
-        registers: 255,
-        shared_bytes: 99 << 10,
-        shared_classes: Vec::new(),
-        shared_reserved: 1024,
-        registers_per_sm: 1 << 16,
-        warps_per_sm: 48,
-        atoms: vec![MmaAtom { m: 16, n: 8, k: 16, a: Elem::F16, b: Elem::F16, acc: Elem::F32 }],
-        group_atoms: Vec::new(),
-        bulk_tensor: false,
-        clusters: false,
-        role_warps: 1,
-        copy_async: true,
-        load_matrix: true,
-        store_matrix: false,
-        fp8_convert: false,
-        bf16_arithmetic: false,
-        timing: titan_core::plan::Timing::default(),
-    };
+    let halves = MmaAtom { m: 16, n: 8, k: 16, a: Elem::F16, b: Elem::F16, acc: Elem::F32 };
+    let (atoms, copies) = (vec![Atom::in_quads(halves, 16, 8)], vec![CopyEngine::by_lanes()]);
+    let target = Target { atoms, copies, ..Target::plain("some", 32) };
     Options { fence: fence::Options::default(), target }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask tools` installs it under `target/tools`. Without it, or without Python, the tests say that they are skipped.
 
-use crate::fragments::{ATOMS, ONE};
+use crate::fragments::{ATOMS, ONE, quads};
 use crate::random::{Random, held};
 use crate::triton;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::process::Stdio;
 use titan_core::ir::Elem;
 use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
-use titan_core::layout::atoms::{WarpGrid, accumulator, group_accumulator, operand_a, operand_b};
+use titan_core::layout::atoms::{Atom, WarpGrid};
 use titan_core::layout::{Bit, Coords, Encoding, Layout};
 
 /// The answers to questions, one line each; `None`, with a message, if the other compiler is not installed.
@@ -78,9 +78,9 @@ fn fragments_are_those_of_another_compiler() {
     let Some(answers) = ask("fragments_are_those_of_another_compiler", &questions) else { return };
     for (atom, answers) in atoms.iter().zip(answers.chunks(3)) {
         let ours = [
-            accumulator(atom, &[atom.m, atom.n], ONE),
-            operand_a(atom, &[atom.m, atom.k], ONE),
-            operand_b(atom, &[atom.n, atom.k], ONE).permuted(&[1, 0]),
+            quads(atom).accumulator(&[atom.m, atom.n], ONE),
+            quads(atom).operand_a(&[atom.m, atom.k], ONE),
+            quads(atom).operand_b(&[atom.n, atom.k], ONE).permuted(&[1, 0]),
         ];
         for (ours, answer) in ours.iter().zip(answers) {
             let theirs = Bases::parse(answer);
@@ -107,19 +107,19 @@ fn tiles_of_several_warps_are_dealt_alike() {
             questions.push(format!("mma {m} {n}: {tm} {tn}"));
             questions.push(format!("operand 0 {} mma {m} {n}: {tm} {tk}", width(atom.a)));
             questions.push(format!("operand 1 {} mma {m} {n}: {tk} {tn}", width(atom.b)));
-            ours.push((m, n, accumulator(atom, &[tm, tn], grid)));
-            ours.push((m, n, operand_a(atom, &[tm, tk], grid)));
-            ours.push((m, n, operand_b(atom, &[tn, tk], grid).permuted(&[1, 0])));
+            ours.push((m, n, quads(atom).accumulator(&[tm, tn], grid)));
+            ours.push((m, n, quads(atom).operand_a(&[tm, tk], grid)));
+            ours.push((m, n, quads(atom).operand_b(&[tn, tk], grid).permuted(&[1, 0])));
         }
     }
     // f64 has instructions of 8 rows; two of them above each other are the others' 16.
     let f64 = &ATOMS[4];
     questions.push("mma 1 1: 16 8".to_owned());
-    ours.push((1, 1, accumulator(f64, &[16, 8], ONE)));
+    ours.push((1, 1, quads(f64).accumulator(&[16, 8], ONE)));
     questions.push("operand 0 1 mma 1 1: 16 8".to_owned());
-    ours.push((1, 1, operand_a(f64, &[16, 8], ONE)));
+    ours.push((1, 1, quads(f64).operand_a(&[16, 8], ONE)));
     questions.push("operand 1 1 mma 1 1: 8 8".to_owned());
-    ours.push((1, 1, operand_b(f64, &[8, 8], ONE).permuted(&[1, 0])));
+    ours.push((1, 1, quads(f64).operand_b(&[8, 8], ONE).permuted(&[1, 0])));
     let Some(answers) = ask("tiles_of_several_warps_are_dealt_alike", &questions) else { return };
     // Their warps count along N first.
     dealt_alike(&ours, &questions, &answers, |[wm, wn], [_, n]| wn + wm * n);
@@ -199,9 +199,9 @@ fn fragments_of_warpgroups_are_those_of_another_compiler() {
             for width in if n == 1 { vec![8, 32, 64, 128, 256] } else { vec![8, 32, 128] } {
                 let [tm, tn, tk] = [32 * m, n * width, 2 * atom.k];
                 questions.push(format!("wgmma {width} {m} {n}: {tm} {tn}"));
-                ours.push((m, n, group_accumulator(&[tm, tn], grid)));
+                ours.push((m, n, Atom::in_quads(*atom, 16, 8).group_accumulator(&[tm, tn], grid)));
                 questions.push(format!("operand 0 {} wgmma {width} {m} {n}: {tm} {tk}", self::width(atom.a)));
-                ours.push((m, n, operand_a(atom, &[tm, tk], grid)));
+                ours.push((m, n, quads(atom).operand_a(&[tm, tk], grid)));
             }
         }
     }

@@ -3,35 +3,23 @@
 use crate::filetests::kernels;
 use titan_core::ir::Elem;
 use titan_core::lane::MmaAtom;
+use titan_core::layout::atoms::Atom;
 use titan_core::layout::{Layout, check};
-use titan_core::plan::{Plan, Source, Target, plan};
+use titan_core::plan::{Plan, Source, plan};
+use titan_core::target::{CopyEngine, MatrixMove, Native, Place, Target};
 use titan_core::verify::verify;
 
 fn target(lanes: u32) -> Target {
-    let atom = |k, a, acc| MmaAtom { m: 16, n: 8, k, a, b: a, acc };
+    let atom = |k, a, acc| Atom::in_quads(MmaAtom { m: 16, n: 8, k, a, b: a, acc }, 16, 8);
     let atoms = vec![atom(16, Elem::F16, Elem::F32), atom(16, Elem::Bf16, Elem::F32), atom(8, Elem::Tf32, Elem::F32)];
+    let to_shared = |to| MatrixMove { to, rows: 8, row_bytes: 16, most: 4 };
     Target {
-        name: "test",
-        lanes,
-        max_warps: 1024 / lanes,
-        registers: 255,
-        shared_bytes: 99 * 1024,
-        shared_classes: Vec::new(),
-        shared_reserved: 1024,
-        registers_per_sm: 64 * 1024,
-        warps_per_sm: 48,
         // Their fragments are those of warps of 32.
         atoms: if lanes == 32 { atoms } else { Vec::new() },
-        group_atoms: Vec::new(),
-        bulk_tensor: false,
-        clusters: false,
-        role_warps: 1,
-        copy_async: true,
-        load_matrix: true,
-        store_matrix: false,
-        fp8_convert: true,
-        bf16_arithmetic: true,
-        timing: titan_core::plan::Timing::default(),
+        copies: vec![CopyEngine::by_lanes()],
+        matrix_moves: vec![to_shared(Place::Registers)],
+        native: Native { arithmetic: vec![Elem::Bf16], conversions: vec![Elem::E4m3, Elem::E5m2] },
+        ..Target::plain("test", lanes)
     }
 }
 

@@ -8,40 +8,24 @@ use crate::tiles;
 use titan_core::ir::{Elem, Kernel};
 use titan_core::lane::{Func, MmaAtom};
 use titan_core::launch::abi::Slot;
-use titan_core::plan::Target;
+use titan_core::layout::atoms::Atom;
+use titan_core::target::{CopyEngine, MatrixMove, Place, Target};
 
 /// A machine like sm_80, with products of bytes.
 pub(crate) fn target(lanes: u32) -> Target {
-    let atom = |k, a, acc| MmaAtom { m: 16, n: 8, k, a, b: a, acc };
+    let quads = |mma: MmaAtom| Atom::in_quads(mma, mma.m, mma.n);
+    let atom = |k, a, acc| quads(MmaAtom { m: 16, n: 8, k, a, b: a, acc });
     let atoms = vec![
         atom(32, Elem::I8, Elem::I32),
         atom(16, Elem::F16, Elem::F32),
         atom(16, Elem::Bf16, Elem::F32),
         atom(8, Elem::Tf32, Elem::F32),
-        MmaAtom { m: 8, n: 8, k: 4, a: Elem::F64, b: Elem::F64, acc: Elem::F64 },
+        quads(MmaAtom { m: 8, n: 8, k: 4, a: Elem::F64, b: Elem::F64, acc: Elem::F64 }),
     ];
-    Target {
-        name: "test",
-        lanes,
-        max_warps: 1024 / lanes,
-        registers: 255,
-        shared_bytes: 99 * 1024,
-        shared_classes: Vec::new(),
-        shared_reserved: 1024,
-        registers_per_sm: 64 * 1024,
-        warps_per_sm: 48,
-        atoms: if lanes == 32 { atoms } else { vec![] },
-        group_atoms: Vec::new(),
-        bulk_tensor: false,
-        clusters: false,
-        role_warps: 1,
-        copy_async: lanes == 32,
-        load_matrix: lanes == 32,
-        store_matrix: false,
-        fp8_convert: false,
-        bf16_arithmetic: false,
-        timing: titan_core::plan::Timing::default(),
-    }
+    let copies = vec![CopyEngine::by_lanes()];
+    let loads = MatrixMove { to: Place::Registers, rows: 8, row_bytes: 16, most: 4 };
+    let plain = Target::plain("test", lanes);
+    if lanes == 32 { Target { atoms, copies, matrix_moves: vec![loads], ..plain } } else { plain }
 }
 
 /// Runs all programs as lanes; what is left of the tensors, and what went wrong.

@@ -4,32 +4,15 @@ use crate::eval::{self, Evaluator, Margin};
 use titan_core::ir::Elem;
 use titan_core::lane::{Builder, Func, OpKind, Ty, Value, verify};
 use titan_core::lower::scalar::register;
-use titan_core::plan::Target;
+use titan_core::target::{Native, Target};
 
 /// A machine with everything, or with nothing that may be missing.
 pub(crate) fn target(native: bool) -> Target {
-    Target {
-        name: "test",
-        lanes: 32,
-        max_warps: 4,
-        registers: 255,
-        shared_bytes: 1 << 16,
-        shared_classes: Vec::new(),
-        shared_reserved: 1024,
-        registers_per_sm: 64 * 1024,
-        warps_per_sm: 48,
-        atoms: Vec::new(),
-        group_atoms: Vec::new(),
-        bulk_tensor: false,
-        clusters: false,
-        role_warps: 1,
-        copy_async: false,
-        load_matrix: false,
-        store_matrix: false,
-        fp8_convert: native,
-        bf16_arithmetic: native,
-        timing: titan_core::plan::Timing::default(),
-    }
+    let native = Native {
+        arithmetic: if native { vec![Elem::Bf16] } else { Vec::new() },
+        conversions: if native { vec![Elem::E4m3, Elem::E5m2] } else { Vec::new() },
+    };
+    Target { native, ..Target::plain("test", 32) }
 }
 
 /// An operation on elements.

@@ -31,7 +31,7 @@ fn waits(kernel: &Kernel) -> Vec<(OpId, NvGroup)> {
 #[test]
 fn counts_of_groups_hold_when_they_are_executed_and_weaker_ones_do_not() {
     for machine in ["sm_80", "sm_90a"].map(|name| Machine::from_name(name).expect("a target that exists")) {
-        let copy_async = target(machine).copy_async;
+        let copy_async = target(machine).lane_copies().is_some();
         let (mut checked, mut refused) = (0, [0; 3]);
         let read = |text: &str| {
             verify(text::parse_one(&text.replace("SIZE", "64")).expect("a kernel")).expect("a right kernel")

@@ -9,7 +9,7 @@ use super::float::{half_bits, narrow, odd_single, to_odd, widen};
 use super::{constant, fp8, int, refuse, register};
 use crate::ir::{Const, Elem, Pred};
 use crate::lane::{Builder, FloatTy, IntBin, Num, OpKind, Ty, Value};
-use crate::plan::Target;
+use crate::target::Target;
 
 /// The carrier type of a number during a conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn cast(b: &mut Builder, target: &Target, from: Elem, to: Elem, x: Value) ->
     }
     match (from, to) {
         (Elem::Bool, _) => return from_condition(b, to, x),
-        (Elem::E4m3 | Elem::E5m2, Elem::F16) if target.fp8_convert => {
+        (Elem::E4m3 | Elem::E5m2, Elem::F16) if target.converts(from) => {
             let from = if from == Elem::E4m3 { Num::E4m3 } else { Num::E5m2 };
             return cvt(b, from, Num::F16, x);
         }

@@ -4,7 +4,7 @@ use super::emit::{cvt, fcmp, int_const, is_nan, num, sign_bit, un, with_sign};
 use super::{double, erf, exp, log, refuse, trig};
 use crate::ir::{BinOp, Elem, Pred, UnOp};
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
-use crate::plan::Target;
+use crate::target::Target;
 
 const fn elem(ty: FloatTy) -> Elem {
     match ty {
@@ -184,7 +184,7 @@ pub(super) fn binary(b: &mut Builder, target: &Target, (op, ty): (BinOp, FloatTy
     let native = match ty {
         FloatTy::F32 | FloatTy::F64 => true,
         FloatTy::F16 => op != FloatBin::Div,
-        FloatTy::Bf16 => op != FloatBin::Div && target.bf16_arithmetic,
+        FloatTy::Bf16 => op != FloatBin::Div && target.computes(Elem::Bf16),
     };
     if native {
         return b.float(op, ty, x, y);
@@ -195,7 +195,7 @@ pub(super) fn binary(b: &mut Builder, target: &Target, (op, ty): (BinOp, FloatTy
 }
 
 pub(super) fn compare(b: &mut Builder, target: &Target, (pred, ty): (Pred, FloatTy), x: Value, y: Value) -> Value {
-    if ty == FloatTy::Bf16 && !target.bf16_arithmetic {
+    if ty == FloatTy::Bf16 && !target.computes(Elem::Bf16) {
         let (x, y) = (widen(b, ty, x), widen(b, ty, y));
         return fcmp(b, pred, FloatTy::F32, x, y);
     }
@@ -203,7 +203,7 @@ pub(super) fn compare(b: &mut Builder, target: &Target, (pred, ty): (Pred, Float
 }
 
 pub(super) fn mul_add(b: &mut Builder, target: &Target, ty: FloatTy, [x, y, z]: [Value; 3]) -> Value {
-    if ty != FloatTy::Bf16 || target.bf16_arithmetic {
+    if ty != FloatTy::Bf16 || target.computes(Elem::Bf16) {
         return b.fma(ty, x, y, z);
     }
     let [x, y, z] = [x, y, z].map(|v| {

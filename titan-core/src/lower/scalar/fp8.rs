@@ -6,7 +6,7 @@
 use super::emit::{bits, cvt, int_const, is_nan, scale, shift};
 use crate::ir::{Elem, Pred};
 use crate::lane::{Builder, FloatTy, IntBin, Num, OpKind, Ty, Value};
-use crate::plan::Target;
+use crate::target::Target;
 
 /// The code of NaN without its sign bit, in both formats.
 const NAN: u64 = 0x7f;
@@ -33,7 +33,7 @@ const fn format(elem: Elem) -> Format {
 /// The code nearest to an `f32`, ties to even, saturating; NaN stays NaN.
 pub(super) fn encode(b: &mut Builder, target: &Target, to: Elem, x: Value) -> Value {
     let f = format(to);
-    if target.fp8_convert {
+    if target.converts(to) {
         return cvt(b, Num::F32, f.num, x);
     }
     let single = FloatTy::F32;
@@ -76,7 +76,7 @@ const fn exp2i(n: i32) -> f32 {
 /// The value of a code as an `f32`, exactly.
 pub(super) fn decode(b: &mut Builder, target: &Target, from: Elem, x: Value) -> Value {
     let f = format(from);
-    if target.fp8_convert {
+    if target.converts(from) {
         return cvt(b, f.num, Num::F32, x);
     }
     if from == Elem::E5m2 {

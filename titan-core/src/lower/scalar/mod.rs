@@ -40,7 +40,7 @@ pub use cast::{bitcast, cast};
 use crate::ir::{self, BinOp, Elem, Pred, ReduceOp, UnOp};
 use crate::lane::{Builder, FloatTy, Ty, Value};
 use crate::num;
-use crate::plan::Target;
+use crate::target::Target;
 
 /// The type of the register of an element.
 #[must_use]
