@@ -12,6 +12,7 @@
 
 use super::family::{Copying, Family};
 use super::func::{Func, Op, OpId, Value};
+use super::nv::NvOp;
 use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
 use crate::collections::SortedMap;
@@ -74,7 +75,7 @@ impl Run<'_> {
             | Family::Flow(_) => return None,
         };
         let mut addresses = self.lanes(*op.args.first()?)?;
-        if let OpKind::LoadMatrix { n, .. } | OpKind::StoreMatrix { n, .. } = op.kind {
+        if let OpKind::Nv(NvOp::LoadMatrix { n, .. } | NvOp::StoreMatrix { n, .. }) = op.kind {
             addresses.truncate(8 * usize::from(n));
         }
         // The offset matters for elements narrower than a word: it determines which of them share a word.
@@ -118,10 +119,10 @@ fn accessed(kind: &OpKind) -> Option<(u32, i32)> {
     if let OpKind::Load { bytes, n, offset, .. } | OpKind::Store { bytes, n, offset, .. } = *kind {
         return Some((u32::from(bytes) * u32::from(n), offset));
     }
-    if let OpKind::LoadMatrix { offset, .. } | OpKind::StoreMatrix { offset, .. } = *kind {
+    if let OpKind::Nv(NvOp::LoadMatrix { offset, .. } | NvOp::StoreMatrix { offset, .. }) = *kind {
         return Some((16, offset));
     }
-    if let OpKind::CopyAsync { bytes, offset, .. } = *kind { Some((u32::from(bytes), offset)) } else { None }
+    if let OpKind::Nv(NvOp::CopyAsync { bytes, offset, .. }) = *kind { Some((u32::from(bytes), offset)) } else { None }
 }
 
 fn low(bits: u64) -> u32 {

@@ -6,6 +6,7 @@
 
 use super::fold;
 use super::func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
+use super::nv::NvOp;
 use super::op::{FloatBin, FloatTy, IntBin, OpKind, Role, Ty};
 use super::range::{self, Range};
 use super::types::{TypeError, infer};
@@ -126,7 +127,7 @@ impl Builder {
     /// The address of a tensor map.
     pub fn tensor_map(&mut self, map: MapParam) -> Value {
         let number = self.map_number(map);
-        self.one(OpKind::TensorMap(number), &[])
+        self.one(NvOp::TensorMap(number), &[])
     }
 
     /// Gives the function these tensor maps, before any of its own.
@@ -151,7 +152,11 @@ impl Builder {
     }
 
     /// Adds an operation without regions and returns its results.
-    pub fn op(&mut self, kind: OpKind, args: &[Value]) -> Vec<Value> {
+    pub fn op(&mut self, kind: impl Into<OpKind>, args: &[Value]) -> Vec<Value> {
+        self.add_op(kind.into(), args)
+    }
+
+    fn add_op(&mut self, kind: OpKind, args: &[Value]) -> Vec<Value> {
         if let Some(folded) = fold::fold(self, &kind, args) {
             return folded;
         }
@@ -206,7 +211,7 @@ impl Builder {
     }
 
     /// Adds an operation with one result.
-    pub fn one(&mut self, kind: OpKind, args: &[Value]) -> Value {
+    pub fn one(&mut self, kind: impl Into<OpKind>, args: &[Value]) -> Value {
         let results = self.op(kind, args);
         match results.first() {
             Some(value) => *value,

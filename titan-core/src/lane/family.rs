@@ -5,7 +5,8 @@
 //!
 //! Deliberately absent: the types of operands and results (`types`), and the divergence of results (`uniform`).
 
-use super::op::{GroupMma, OpKind, Region, Role, Space};
+use super::nv::GroupMma;
+use super::op::{OpKind, Region, Role, Space};
 
 /// An operation, classified by what it does to memory, to other lanes and to control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +131,6 @@ impl OpKind {
             | OpKind::NumPrograms(_)
             | OpKind::SharedBase
             | OpKind::Buffer(_)
-            | OpKind::TensorMap(_)
-            | OpKind::MapEntry(_)
-            | OpKind::MapCluster
             | OpKind::Int(_)
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
@@ -148,43 +146,14 @@ impl OpKind {
             | OpKind::Pack
             | OpKind::Unpack
             | OpKind::UnpackBytes { .. } => Family::Pure,
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Elect | OpKind::Mma(_) => Family::Warp,
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Mma(_) => Family::Warp,
             OpKind::Access { region, write } => Family::Mark { region: *region, write: *write },
             OpKind::Load { space, .. } => Family::Access { space: *space, write: false },
             OpKind::Store { space, .. } | OpKind::Atomic { space, .. } | OpKind::CompareSwap(space) => {
                 Family::Access { space: *space, write: true }
             }
-            OpKind::LoadMatrix { .. } => Family::Matrix { write: false },
-            OpKind::StoreMatrix { .. } => Family::Matrix { write: true },
-            OpKind::CopyAsync { .. } | OpKind::BulkLoad { .. } => Family::Copy(Copying::Fill),
-            OpKind::BulkStore { .. } => Family::Copy(Copying::Drain),
-            OpKind::CopyCommit => Family::Copy(Copying::CommitFills),
-            OpKind::BulkCommit => Family::Copy(Copying::CommitDrains),
-            OpKind::CopyWait(n) => Family::Copy(Copying::AwaitFills(*n)),
-            OpKind::BulkWait { n, .. } => Family::Copy(Copying::AwaitDrains(*n)),
-            OpKind::CopyArrive { .. }
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. }
-            | OpKind::MbarrierArriveCluster { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierExpect { .. }
-            | OpKind::StoreRelease { .. }
-            | OpKind::LoadAcquire
-            | OpKind::SequenceWait => Family::Protocol,
-            OpKind::MbarrierFence
-            | OpKind::ProxyFence { .. }
-            | OpKind::ClusterArrive
-            | OpKind::ClusterWait
-            | OpKind::MakeMap { .. } => Family::Order,
-            OpKind::GroupMma(mma) => Family::Group(Grouped::Mma(mma)),
-            OpKind::GroupWait(n) => Family::Group(Grouped::Await(*n)),
-            OpKind::GroupCommit => Family::Group(Grouped::Commit),
-            OpKind::GroupFence | OpKind::SetMaxRegisters { .. } => Family::Group(Grouped::Plain),
+            OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait => Family::Protocol,
             OpKind::Barrier => Family::Barrier(Barrier::Program),
-            OpKind::NamedBarrier { id, threads, wait } => {
-                Family::Barrier(Barrier::Named { id: *id, threads: *threads, wait: *wait })
-            }
             OpKind::WarpBarrier => Family::Barrier(Barrier::Warp),
             OpKind::For => Family::Flow(Flow::For),
             OpKind::Loop => Family::Flow(Flow::Loop),
@@ -194,6 +163,7 @@ impl OpKind {
             OpKind::Break(n) => Family::Flow(Flow::Break(*n)),
             OpKind::Continue(n) => Family::Flow(Flow::Continue(*n)),
             OpKind::Return => Family::Flow(Flow::Return),
+            OpKind::Nv(op) => op.family(),
         }
     }
 

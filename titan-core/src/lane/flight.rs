@@ -15,13 +15,14 @@
 
 use super::family::{Family, Flow, Grouped};
 use super::func::{Func, Op, OpId, Value};
+use super::nv::NvOp;
 use super::op::OpKind;
 use crate::collections::{SortedMap, SortedSet};
 
 /// The values in flight: the results of MMAs, and the values that loops and branches derive from them.
 #[must_use]
 pub fn in_flight(func: &Func) -> SortedSet<Value> {
-    let starts = |op: &Op| matches!(op.kind, OpKind::GroupMma(_));
+    let starts = |op: &Op| matches!(op.kind, OpKind::Nv(NvOp::GroupMma(_)));
     let mut found: SortedSet<Value> =
         func.ops.iter().filter(|op| starts(op)).flat_map(|op| &op.results).copied().collect();
     if found.is_empty() {

@@ -3,6 +3,7 @@
 
 use super::build::Builder;
 use super::func::Value;
+use super::nv::NvOp;
 use super::op::{IntBin, OpKind, Ty};
 use super::range::Range;
 use crate::ir::Pred;
@@ -78,8 +79,8 @@ pub(super) fn fold(b: &mut Builder, kind: &OpKind, args: &[Value]) -> Option<Vec
             let (holds, rest) = fold_mask(b, 1 + usize::from(*n), args)?;
             Some(if holds { b.op(kind, rest) } else { Vec::new() })
         }
-        (OpKind::CopyAsync { bytes, offset, masked: true }, _) => {
-            let kind = OpKind::CopyAsync { bytes: *bytes, offset: *offset, masked: false };
+        (OpKind::Nv(NvOp::CopyAsync { bytes, offset, masked: true }), _) => {
+            let kind = OpKind::Nv(NvOp::CopyAsync { bytes: *bytes, offset: *offset, masked: false });
             let (holds, rest) = fold_mask(b, 2, args)?;
             // A copy whose condition is false still writes zeros.
             holds.then(|| b.op(kind, rest))

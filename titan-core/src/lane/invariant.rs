@@ -6,6 +6,7 @@
 //! an operation before a loop selects by such a condition, the condition is computed again there.
 
 use super::build::{Around, Builder};
+use super::family::Family;
 use super::func::Value;
 use super::op::{IntBin, OpKind, Ty};
 
@@ -68,9 +69,6 @@ impl Builder {
             | OpKind::NumPrograms(_)
             | OpKind::SharedBase
             | OpKind::Buffer(_)
-            | OpKind::TensorMap(_)
-            | OpKind::MapEntry(_)
-            | OpKind::MapCluster
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
             | OpKind::Extend { .. }
@@ -85,46 +83,19 @@ impl Builder {
             | OpKind::Pack
             | OpKind::Unpack
             | OpKind::UnpackBytes { .. } => true,
+            OpKind::Nv(op) => op.family() == Family::Pure,
             OpKind::Access { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }
             | OpKind::Atomic { .. }
             | OpKind::CompareSwap(_)
-            | OpKind::CopyAsync { .. }
-            | OpKind::CopyCommit
-            | OpKind::CopyWait(_)
-            | OpKind::CopyArrive { .. }
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierExpect { .. }
-            | OpKind::MbarrierFence
-            | OpKind::MbarrierArriveCluster { .. }
-            | OpKind::ClusterArrive
-            | OpKind::ClusterWait
-            | OpKind::MakeMap { .. }
-            | OpKind::BulkLoad { .. }
-            | OpKind::BulkStore { .. }
-            | OpKind::BulkCommit
-            | OpKind::BulkWait { .. }
-            | OpKind::StoreMatrix { .. }
-            | OpKind::ProxyFence { .. }
-            | OpKind::Elect
-            | OpKind::GroupFence
-            | OpKind::GroupMma(_)
-            | OpKind::GroupCommit
-            | OpKind::GroupWait(_)
-            | OpKind::SetMaxRegisters { .. }
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait
             | OpKind::Shuffle(_)
             | OpKind::Vote(_)
             | OpKind::Barrier
-            | OpKind::NamedBarrier { .. }
             | OpKind::WarpBarrier
-            | OpKind::LoadMatrix { .. }
             | OpKind::Mma(_)
             | OpKind::For
             | OpKind::Loop

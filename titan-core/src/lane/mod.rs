@@ -37,6 +37,7 @@ mod fold;
 mod func;
 pub mod hazard;
 mod invariant;
+pub mod nv;
 pub mod op;
 mod print;
 mod range;
@@ -50,9 +51,9 @@ pub use dce::eliminate_dead;
 pub use family::Family;
 pub use flight::in_flight;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
+pub use nv::{GroupMma, GroupOperand, NvOp};
 pub use op::{
-    AtomicFn, FloatBin, FloatTy, FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle,
-    Space, Ty, Vote,
+    AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
 };
 pub use print::mnemonic;
 pub use types::TypeError;

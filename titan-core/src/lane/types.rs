@@ -3,8 +3,7 @@
 //! Operations with regions and terminators (`for`, `loop`, `if`, roles) are checked by [`super::verify`], which knows the regions.
 
 use super::func::Func;
-use super::op::{FloatUn, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Shuffle, Ty};
-use crate::launch::abi::{MapParam, PartMap};
+use super::op::{FloatUn, IntBin, OpKind, Shuffle, Ty};
 use std::fmt;
 
 /// The error for operands that are invalid for an operation.
@@ -20,7 +19,7 @@ impl fmt::Display for TypeError {
     }
 }
 
-fn expect(kind: &OpKind, args: &[Ty], want: &[Ty]) -> Result<(), TypeError> {
+pub(super) fn expect(kind: &dyn fmt::Debug, args: &[Ty], want: &[Ty]) -> Result<(), TypeError> {
     if args == want {
         return Ok(());
     }
@@ -32,12 +31,9 @@ fn wrong(kind: &OpKind, args: &[Ty]) -> TypeError {
     TypeError { message: format!("{kind:?} does not take {args:?}") }
 }
 
-fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), TypeError> {
+pub(super) fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), TypeError> {
     if holds { Ok(()) } else { Err(TypeError { message: otherwise() }) }
 }
-
-/// The maximum number of arrivals that an mbarrier counts in a phase.
-const MAX_ARRIVALS: u32 = (1 << 20) - 1;
 
 /// The type of one element of a load or store.
 fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
@@ -54,7 +50,7 @@ fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
 }
 
 /// Operands, and after them the condition of a masked operation.
-fn with_mask(mut want: Vec<Ty>, masked: bool) -> Vec<Ty> {
+pub(super) fn with_mask(mut want: Vec<Ty>, masked: bool) -> Vec<Ty> {
     want.extend(masked.then_some(Ty::Pred));
     want
 }
@@ -63,14 +59,6 @@ fn address(space: super::Space) -> Ty {
     match space {
         super::Space::Global => Ty::B64,
         super::Space::Shared => Ty::B32,
-    }
-}
-
-/// The number of axes of a tensor map of which there is a table.
-fn table(func: &Func, map: u32) -> Result<usize, TypeError> {
-    match func.maps.get(map as usize) {
-        Some(MapParam { part: PartMap::Ending { .. }, extents, .. }) => Ok(extents.len()),
-        Some(_) | None => Err(TypeError { message: format!("there is no table of tensor map {map}") }),
     }
 }
 
@@ -96,41 +84,6 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::NumPrograms(_)
         | OpKind::SharedBase
         | OpKind::Buffer(_) => (vec![], vec![B32]),
-        OpKind::TensorMap(map) => {
-            check((*map as usize) < func.maps.len(), || format!("there is no tensor map {map}"))?;
-            (vec![], vec![B64])
-        }
-        OpKind::MapEntry(map) => {
-            table(func, *map)?;
-            (vec![B32], vec![B64])
-        }
-        OpKind::MakeMap { map, axes } => {
-            let rank = table(func, *map)?;
-            check(axes.iter().all(|axis| usize::from(*axis) < rank), || format!("{kind:?}: the map has {rank} axes"))?;
-            (vec![B32; axes.len() + 1], vec![])
-        }
-        OpKind::Elect => (vec![], vec![Pred]),
-        OpKind::GroupMma(mma) => return group_mma(kind, mma, args),
-        // The operands are in flight, the results are ordinary values with the same types.
-        OpKind::GroupWait(_) => return Ok(args.to_vec()),
-        OpKind::SetMaxRegisters { registers, .. } => {
-            check(registers.is_multiple_of(8) && (24..=256).contains(registers), || {
-                format!("{kind:?}: a multiple of 8 from 24 to 256")
-            })?;
-            (vec![], vec![])
-        }
-        OpKind::BulkCommit | OpKind::BulkWait { .. } => (vec![], vec![]),
-        OpKind::StoreMatrix { n, .. } => {
-            check(matches!(n, 1 | 2 | 4), || format!("{kind:?}: 1, 2 or 4 matrices"))?;
-            (vec![B32; 1 + usize::from(*n)], vec![])
-        }
-        OpKind::MbarrierFence
-        | OpKind::ClusterArrive
-        | OpKind::ClusterWait
-        | OpKind::ProxyFence { .. }
-        | OpKind::GroupFence
-        | OpKind::GroupCommit => (vec![], vec![]),
-        OpKind::MapCluster => (vec![B32, B32], vec![B32]),
         OpKind::Int(op) => return int(kind, *op, args),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
@@ -198,45 +151,13 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
             let Some(ty @ (B16 | B32 | B64)) = args.get(1).copied() else { return Err(wrong(kind, args)) };
             (vec![address(*space), ty, ty], vec![ty])
         }
-        OpKind::CopyAsync { masked, .. } => (with_mask(vec![B32, B64], *masked), vec![]),
-        // The addresses of mbarriers and of sequence counters are in shared memory.
-        OpKind::MbarrierInit { count, masked } | OpKind::MbarrierArrive { count, masked } => {
-            check((1..=MAX_ARRIVALS).contains(count), || {
-                format!("{kind:?}: an mbarrier counts 1 to {MAX_ARRIVALS} arrivals")
-            })?;
-            (with_mask(vec![B32], *masked), vec![])
-        }
-        OpKind::CopyArrive { masked }
-        | OpKind::MbarrierInvalidate { masked }
-        | OpKind::MbarrierArriveCluster { masked }
-        | OpKind::MbarrierExpect { masked, .. } => (with_mask(vec![B32], *masked), vec![]),
-        OpKind::BulkLoad { rank, masked, .. } => {
-            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
-            let mut want = vec![B64, B32, B32];
-            want.extend(std::iter::repeat_n(B32, usize::from(*rank)));
-            (with_mask(want, *masked), vec![])
-        }
-        OpKind::BulkStore { rank } => {
-            check(matches!(rank, 1..=5), || format!("{kind:?}: tensors have 1 to 5 axes"))?;
-            ([&[B64, B32][..], &vec![B32; usize::from(*rank)]].concat(), vec![])
-        }
         OpKind::StoreRelease { masked } => (with_mask(vec![B32, B32], *masked), vec![]),
-        OpKind::MbarrierWait | OpKind::SequenceWait => (vec![B32, B32], vec![]),
+        OpKind::SequenceWait => (vec![B32, B32], vec![]),
         OpKind::LoadAcquire => (vec![B32], vec![B32]),
-        OpKind::NamedBarrier { id, threads, .. } => {
-            check(matches!(id, 1..=15), || format!("{kind:?}: named barriers are 1 to 15"))?;
-            let whole = *threads > 0 && *threads <= func.threads && threads.is_multiple_of(func.lanes.max(1));
-            let (all, lanes) = (func.threads, func.lanes);
-            check(whole, || format!("{kind:?}: whole warps of {lanes}, at most {all} threads"))?;
-            (vec![], vec![])
-        }
-        OpKind::Access { .. } | OpKind::CopyCommit | OpKind::CopyWait(_) | OpKind::Barrier | OpKind::WarpBarrier => {
-            (vec![], vec![])
-        }
+        OpKind::Access { .. } | OpKind::Barrier | OpKind::WarpBarrier => (vec![], vec![]),
         OpKind::Shuffle(Shuffle::Index) => (vec![B32, B32], vec![B32]),
         OpKind::Shuffle(_) => (vec![B32], vec![B32]),
         OpKind::Vote(_) => (vec![Pred], vec![Pred]),
-        OpKind::LoadMatrix { n, .. } => (vec![B32], vec![B32; usize::from(*n)]),
         OpKind::Mma(atom) => {
             let regs = atom.registers(func.lanes);
             let mut want = vec![regs.operand; regs.a + regs.b];
@@ -251,28 +172,10 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::Break(_)
         | OpKind::Continue(_)
         | OpKind::Return => return Ok(vec![]),
+        OpKind::Nv(op) => return super::nv::types::infer(func, op, args),
     };
     expect(kind, args, &want)?;
     Ok(give)
-}
-
-/// Result types of an MMA of a warpgroup.
-fn group_mma(kind: &OpKind, mma: &GroupMma, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
-    let MmaAtom { m, n, k, a, b, acc } = mma.atom;
-    let transposed = mma.b_transposed || mma.a == GroupOperand::Shared { transposed: true };
-    check(m == GroupMma::M && n.is_multiple_of(8) && (8..=256).contains(&n), || {
-        format!("{kind:?}: M is 64, N a multiple of 8 up to 256")
-    })?;
-    check(k * a.bits() == 256 && a.bits() == b.bits() && acc.bits() == 32, || {
-        format!("{kind:?}: K is 32 bytes, accumulators have 32 bits")
-    })?;
-    check(!transposed || a.bits() == 16, || format!("{kind:?}: only elements of 16 bits are transposed"))?;
-    let (from, to) = mma.registers();
-    let mut want = if from > 0 { vec![Ty::B32; from] } else { vec![Ty::B64] };
-    want.push(Ty::B64);
-    want.extend(std::iter::repeat_n(Ty::B32, if mma.fresh { 0 } else { to }));
-    expect(kind, args, &want)?;
-    Ok(vec![Ty::B32; to])
 }
 
 fn int(kind: &OpKind, op: IntBin, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {

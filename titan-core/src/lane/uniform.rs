@@ -323,10 +323,7 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::LaneId
         | OpKind::Atomic { .. }
         | OpKind::CompareSwap(_)
-        | OpKind::LoadMatrix { .. }
         | OpKind::Mma(_)
-        | OpKind::Elect
-        | OpKind::GroupMma(_)
         | OpKind::Shuffle(Shuffle::Xor(_) | Shuffle::Up(_))
         | OpKind::LoadAcquire => Some(Level::Lane),
         OpKind::WarpId | OpKind::Vote(_) | OpKind::Shuffle(Shuffle::Lane(_)) => Some(Level::Warp),
@@ -354,38 +351,10 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::UnpackBytes { .. }
         | OpKind::Load { .. }
         | OpKind::Store { .. }
-        | OpKind::CopyAsync { .. }
-        | OpKind::CopyCommit
-        | OpKind::CopyWait(_)
-        | OpKind::CopyArrive { .. }
-        | OpKind::MbarrierInit { .. }
-        | OpKind::MbarrierInvalidate { .. }
-        | OpKind::MbarrierArrive { .. }
-        | OpKind::MbarrierWait
-        | OpKind::MbarrierExpect { .. }
-        | OpKind::MbarrierFence
-        | OpKind::MapCluster
-        | OpKind::MbarrierArriveCluster { .. }
-        | OpKind::ClusterArrive
-        | OpKind::ClusterWait
-        | OpKind::TensorMap(_)
-        | OpKind::MapEntry(_)
-        | OpKind::MakeMap { .. }
-        | OpKind::BulkLoad { .. }
-        | OpKind::BulkStore { .. }
-        | OpKind::BulkCommit
-        | OpKind::BulkWait { .. }
-        | OpKind::StoreMatrix { .. }
-        | OpKind::ProxyFence { .. }
-        | OpKind::GroupFence
-        | OpKind::GroupCommit
-        | OpKind::GroupWait(_)
-        | OpKind::SetMaxRegisters { .. }
         | OpKind::StoreRelease { .. }
         | OpKind::SequenceWait
         | OpKind::Shuffle(Shuffle::Index)
         | OpKind::Barrier
-        | OpKind::NamedBarrier { .. }
         | OpKind::WarpBarrier
         | OpKind::For
         | OpKind::Loop
@@ -395,5 +364,6 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::Break(_)
         | OpKind::Continue(_)
         | OpKind::Return => None,
+        OpKind::Nv(op) => op.level(),
     }
 }

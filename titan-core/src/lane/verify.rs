@@ -3,6 +3,7 @@
 
 use super::family::{Barrier, Family, Flow};
 use super::func::{Block, Func, Op, OpId, Value};
+use super::nv::NvOp;
 use super::op::{OpKind, Role, Ty};
 use super::types::infer;
 use super::{flight, hazard, print, uniform};
@@ -104,9 +105,13 @@ impl Run<'_> {
 
     /// Checks that a bulk copy by a tensor map of the function has a coordinate for each of its dimensions.
     fn dimensions(&self, op: &Op) -> Result<(), LaneError> {
-        let (OpKind::BulkLoad { rank, .. } | OpKind::BulkStore { rank }) = op.kind else { return Ok(()) };
+        let OpKind::Nv(NvOp::BulkLoad { rank, .. } | NvOp::BulkStore { rank }) = op.kind else {
+            return Ok(());
+        };
         let by = op.args.first().and_then(|map| self.func.def_op(*map));
-        let Some(OpKind::TensorMap(map) | OpKind::MapEntry(map)) = by.map(|op| &op.kind) else { return Ok(()) };
+        let Some(OpKind::Nv(NvOp::TensorMap(map)) | OpKind::Nv(NvOp::MapEntry(map))) = by.map(|op| &op.kind) else {
+            return Ok(());
+        };
         match self.func.maps.get(*map as usize) {
             Some(map) if map.rank() == usize::from(rank) => Ok(()),
             Some(map) => Err(self.error(op, &format!("{rank} coordinates, and the tensor map has {}", map.rank()))),

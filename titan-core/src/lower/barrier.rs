@@ -182,7 +182,7 @@ impl Lower<'_> {
                 Initial::Barriers(barriers, count) => {
                     for i in 0..barriers.n {
                         let at = self.barrier_word(barriers, i);
-                        self.b.op(lane::OpKind::MbarrierInit { count, masked: false }, &[at]);
+                        self.b.op(lane::NvOp::MbarrierInit { count, masked: false }, &[at]);
                     }
                 }
                 Initial::Counters(bytes) => {
@@ -264,7 +264,7 @@ impl Lower<'_> {
         match nv {
             NvOp::WaitParity => {
                 let (at, parity) = (self.barrier(op)?, self.scalar(op.args[1]));
-                self.b.op(lane::OpKind::MbarrierWait, &[at, parity]);
+                self.b.op(lane::NvOp::MbarrierWait, &[at, parity]);
             }
             NvOp::SequenceWait => {
                 let (at, n) = (self.counter(op)?, self.scalar(op.args[1]));
@@ -277,34 +277,34 @@ impl Lower<'_> {
             NvOp::Arrive { arrivals } => self.arrive(op, arrivals)?,
             NvOp::ArriveCluster { arrivals } => self.arrive_cluster(op, arrivals)?,
             NvOp::ClusterRank => self.rank_op(op),
-            NvOp::ClusterArrive => drop(self.b.op(lane::OpKind::ClusterArrive, &[])),
-            NvOp::ClusterWait => drop(self.b.op(lane::OpKind::ClusterWait, &[])),
+            NvOp::ClusterArrive => drop(self.b.op(lane::NvOp::ClusterArrive, &[])),
+            NvOp::ClusterWait => drop(self.b.op(lane::NvOp::ClusterWait, &[])),
             NvOp::ArriveExpectTx { bytes } => {
                 let at = self.barrier(op)?;
                 let (mut args, first) = (vec![at], self.of_one_thread());
                 args.extend(first);
-                self.b.op(lane::OpKind::MbarrierExpect { bytes, masked: first.is_some() }, &args);
+                self.b.op(lane::NvOp::MbarrierExpect { bytes, masked: first.is_some() }, &args);
             }
-            NvOp::FenceMbarrierInit => drop(self.b.op(lane::OpKind::MbarrierFence, &[])),
-            NvOp::WgmmaFence => drop(self.b.op(lane::OpKind::GroupFence, &[])),
-            NvOp::Commit { group: NvGroup::Wgmma, .. } => drop(self.b.op(lane::OpKind::GroupCommit, &[])),
-            NvOp::Commit { group: NvGroup::BulkStore, .. } => drop(self.b.op(lane::OpKind::BulkCommit, &[])),
+            NvOp::FenceMbarrierInit => drop(self.b.op(lane::NvOp::MbarrierFence, &[])),
+            NvOp::WgmmaFence => drop(self.b.op(lane::NvOp::GroupFence, &[])),
+            NvOp::Commit { group: NvGroup::Wgmma, .. } => drop(self.b.op(lane::NvOp::GroupCommit, &[])),
+            NvOp::Commit { group: NvGroup::BulkStore, .. } => drop(self.b.op(lane::NvOp::BulkCommit, &[])),
             NvOp::WaitGroup { group: NvGroup::BulkStore, n, read } => {
-                self.b.op(lane::OpKind::BulkWait { n, read }, &[]);
+                self.b.op(lane::NvOp::BulkWait { n, read }, &[]);
             }
             NvOp::SetMaxNReg { registers } => {
                 let more = registers > self.entry_registers();
-                self.b.op(lane::OpKind::SetMaxRegisters { registers, more }, &[]);
+                self.b.op(lane::NvOp::SetMaxRegisters { registers, more }, &[]);
             }
             NvOp::CpAsyncArrive { noinc: true, .. } => {
                 let at = self.barrier(op)?;
-                self.b.op(lane::OpKind::CopyArrive { masked: false }, &[at]);
+                self.b.op(lane::NvOp::CopyArrive { masked: false }, &[at]);
             }
             NvOp::Commit { group: NvGroup::CpAsync, .. } => {
-                self.b.op(lane::OpKind::CopyCommit, &[]);
+                self.b.op(lane::NvOp::CopyCommit, &[]);
             }
             NvOp::WaitGroup { group: NvGroup::CpAsync, n, .. } => {
-                self.b.op(lane::OpKind::CopyWait(n), &[]);
+                self.b.op(lane::NvOp::CopyWait(n), &[]);
             }
             NvOp::WarpSync => {
                 self.b.op(lane::OpKind::WarpBarrier, &[]);
@@ -313,10 +313,10 @@ impl Lower<'_> {
                 self.b.op(lane::OpKind::Barrier, &[]);
             }
             NvOp::BarrierSync { id, threads } => {
-                self.b.op(lane::OpKind::NamedBarrier { id, threads, wait: true }, &[]);
+                self.b.op(lane::NvOp::NamedBarrier { id, threads, wait: true }, &[]);
             }
             NvOp::BarrierArrive { id, threads } => {
-                self.b.op(lane::OpKind::NamedBarrier { id, threads, wait: false }, &[]);
+                self.b.op(lane::NvOp::NamedBarrier { id, threads, wait: false }, &[]);
             }
             NvOp::MbarrierAlloc { .. }
             | NvOp::MbarrierAt
@@ -345,7 +345,7 @@ impl Lower<'_> {
     fn arrive(&mut self, op: &Op, arrivals: u32) -> Result<(), LowerError> {
         let at = self.barrier(op)?;
         if arrivals == self.warp_set.warps * self.laid.lanes {
-            self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: false }, &[at]);
+            self.b.op(lane::NvOp::MbarrierArrive { count: 1, masked: false }, &[at]);
             return Ok(());
         }
         if arrivals != self.warp_set.warps {
@@ -354,7 +354,7 @@ impl Lower<'_> {
         let lane = self.b.one(lane::OpKind::LaneId, &[]);
         let zero = self.b.i32(0);
         let first = self.b.cmp_u(Pred::Eq, lane, zero);
-        self.b.op(lane::OpKind::MbarrierArrive { count: 1, masked: true }, &[at, first]);
+        self.b.op(lane::NvOp::MbarrierArrive { count: 1, masked: true }, &[at, first]);
         Ok(())
     }
 
@@ -372,13 +372,13 @@ impl Lower<'_> {
         let rank = self.b.and(lane, last);
         // The address of the array in the other program is loop-invariant.
         let own = self.b.one(lane::OpKind::Buffer(barriers.buffer), &[]);
-        let base = self.b.one(lane::OpKind::MapCluster, &[own, rank]);
+        let base = self.b.one(lane::NvOp::MapCluster, &[own, rank]);
         let at = match barriers.skip {
             Some(skip) => self.b.add(base, skip),
             None => base,
         };
         let at = self.b.add_const(at, i64::from(barriers.at));
-        self.b.op(lane::OpKind::MbarrierArriveCluster { masked: true }, &[at, one_each]);
+        self.b.op(lane::NvOp::MbarrierArriveCluster { masked: true }, &[at, one_each]);
         Ok(())
     }
 
@@ -398,7 +398,11 @@ impl Lower<'_> {
     /// A barrier of the warp set that executes the current code.
     pub(super) fn warp_set_barrier(&mut self) {
         let kind = match self.warp_set.role.and_then(|r| u8::try_from(r + 1).ok()) {
-            Some(id) => lane::OpKind::NamedBarrier { id, threads: self.warp_set.warps * self.laid.lanes, wait: true },
+            Some(id) => lane::OpKind::Nv(lane::NvOp::NamedBarrier {
+                id,
+                threads: self.warp_set.warps * self.laid.lanes,
+                wait: true,
+            }),
             None => lane::OpKind::Barrier,
         };
         self.b.op(kind, &[]);

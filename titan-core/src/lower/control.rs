@@ -115,7 +115,7 @@ impl Lower<'_> {
             OpKind::Ttg(TtgOp::Finalize | TtgOp::Claim(..)) => {}
             OpKind::Ttg(TtgOp::Fence { from: Proxy::Generic, to: Proxy::Async, scope, space: FenceSpace::Shared }) => {
                 // No program outside of the cluster accesses its shared memory.
-                self.b.op(lane::OpKind::ProxyFence { cluster: *scope > Scope::Cta }, &[]);
+                self.b.op(lane::NvOp::ProxyFence { cluster: *scope > Scope::Cta }, &[]);
             }
             OpKind::Ttg(TtgOp::Fence { .. }) => return Err(self.unsupported("a fence between other proxies")),
             OpKind::Ttg(_) => return Err(self.defect("a ring operation in a barrier program")),

@@ -69,7 +69,8 @@ impl Lower<'_> {
     /// Loads `n` matrices: the second is `steps[0]` from the first, and the third and fourth are `steps[1]` from the first two.
     fn load_some(&mut self, staged: &Staged, layout: &Layout, group: &Group) -> Vec<Reg> {
         let place = self.matrix_place(staged, layout, group);
-        let kind = lane::OpKind::LoadMatrix { n: group.n, transposed: group.turned, offset: place.offset };
+        let kind =
+            lane::OpKind::Nv(lane::NvOp::LoadMatrix { n: group.n, transposed: group.turned, offset: place.offset });
         self.b.op(kind, &[place.address])
     }
 
@@ -96,7 +97,8 @@ impl Lower<'_> {
             for word in own[..2 * n].chunks(2) {
                 args.push(self.word_of(word, elem));
             }
-            let kind = lane::OpKind::StoreMatrix { n: group.n, transposed: false, offset: place.offset };
+            let kind =
+                lane::OpKind::Nv(lane::NvOp::StoreMatrix { n: group.n, transposed: false, offset: place.offset });
             self.b.op(kind, &args);
             (rest, own) = (&rest[n..], &own[2 * n..]);
         }

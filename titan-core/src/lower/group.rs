@@ -72,7 +72,7 @@ impl Lower<'_> {
             to = self.b.add(to, skip);
         }
         let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
-        let kind = lane::OpKind::BulkLoad { rank, multicast, masked: first.is_some() };
+        let kind = lane::OpKind::Nv(lane::NvOp::BulkLoad { rank, multicast, masked: first.is_some() });
         coords.reverse();
         let (Some((fastest, others)), panels) = (coords.split_first(), self.panels(&staged)) else {
             return Err(self.defect("a bulk copy of a tensor without axes"));
@@ -121,7 +121,7 @@ impl Lower<'_> {
             args.extend(fastest_first.next().map(|x| self.b.add_const(x, i64::from(column))));
             args.extend(fastest_first);
             let rank = u8::try_from(coords.len()).unwrap_or(u8::MAX);
-            self.b.op(lane::OpKind::BulkStore { rank }, &args);
+            self.b.op(lane::NvOp::BulkStore { rank }, &args);
         }
         self.end_one_thread(&mut open);
         Ok(())
@@ -142,7 +142,7 @@ impl Lower<'_> {
         let (warp, zero) = (self.warp_number(), self.b.i32(0));
         let first = self.b.cmp_u(Pred::Eq, warp, zero);
         let only = self.b.begin_if(first, &[]);
-        let elected = self.b.one(lane::OpKind::Elect, &[]);
+        let elected = self.b.one(lane::NvOp::Elect, &[]);
         vec![only, self.b.begin_if(elected, &[])]
     }
 
@@ -278,7 +278,7 @@ impl Lower<'_> {
                     .as_ref()
                     .map_or(GroupOperand::Registers, |r| GroupOperand::Shared { transposed: r.transposed });
                 let mma = GroupMma { atom: lane::MmaAtom { n, ..atom }, a, b_transposed: columns.transposed, fresh };
-                out.extend(self.b.op(lane::OpKind::GroupMma(mma), &args));
+                out.extend(self.b.op(lane::NvOp::GroupMma(mma), &args));
             }
         }
         self.define(op.results[0], LoweredValue::Tile(out));
@@ -405,7 +405,7 @@ impl Lower<'_> {
     /// Waits for groups of MMAs, and defines the tiles that are complete then.
     pub(super) fn group_wait(&mut self, op: &Op, n: u32) {
         let each: Vec<Vec<Reg>> = op.args.iter().map(|v| self.regs(*v)).collect();
-        let mut out = self.b.op(lane::OpKind::GroupWait(n), &each.concat()).into_iter();
+        let mut out = self.b.op(lane::NvOp::GroupWait(n), &each.concat()).into_iter();
         for (result, regs) in op.results.iter().zip(each) {
             let own = out.by_ref().take(regs.len()).collect();
             self.define(*result, LoweredValue::Tile(own));
@@ -429,7 +429,7 @@ impl Lower<'_> {
             if copies {
                 let (warp, zero) = (self.warp_number(), self.b.i32(0));
                 let first = self.b.cmp_u(Pred::Eq, warp, zero);
-                let elected = self.b.one(lane::OpKind::Elect, &[]);
+                let elected = self.b.one(lane::NvOp::Elect, &[]);
                 self.copying = Some(self.b.and(first, elected));
             }
             self.block(region)?;

@@ -53,7 +53,7 @@ impl Lower<'_> {
             }
         };
         let map = self.b.map_number(map);
-        Ok(self.b.one(lane::OpKind::MapEntry(map), &[at]))
+        Ok(self.b.one(lane::NvOp::MapEntry(map), &[at]))
     }
 
     /// The number of the last entry of tables with an entry for each element of an argument, and at least one.
@@ -127,7 +127,7 @@ pub(super) fn maker(
             let end = run.end_of(end, entry)?;
             args.push(run.b.int(IntBin::MaxS, end, one));
         }
-        run.b.op(lane::OpKind::MakeMap { map: number, axes: axes.clone() }, &args);
+        run.b.op(lane::NvOp::MakeMap { map: number, axes: axes.clone() }, &args);
         run.b.terminate(lane::OpKind::Yield, &[]);
         run.b.begin_else(&mut open);
         run.b.terminate(lane::OpKind::Yield, &[]);

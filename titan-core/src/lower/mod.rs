@@ -96,7 +96,8 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
     func.cluster = laid.cluster;
     lane::shared::place(&mut func);
-    let is_barrier = |op: &&lane::Op| matches!(op.kind, lane::OpKind::Barrier | lane::OpKind::NamedBarrier { .. });
+    let is_barrier =
+        |op: &&lane::Op| matches!(op.kind, lane::OpKind::Barrier | lane::OpKind::Nv(lane::NvOp::NamedBarrier { .. }));
     let barriers = func.ops.iter().filter(is_barrier).count();
     if let Some(at) = lane::hazard::check(&mut func) {
         return Err(internal(format!("conflicting accesses of threads without a barrier: {at}")));

@@ -179,7 +179,11 @@ impl Lower<'_> {
         let masked = mask.is_some();
         let mut args = vec![to.address, source];
         args.extend(mask);
-        let kind = lane::OpKind::CopyAsync { bytes: u8::try_from(bytes).unwrap_or(16), offset: to.offset, masked };
+        let kind = lane::OpKind::Nv(lane::NvOp::CopyAsync {
+            bytes: u8::try_from(bytes).unwrap_or(16),
+            offset: to.offset,
+            masked,
+        });
         let Some(here) = here else {
             self.b.op(kind, &args);
             return;

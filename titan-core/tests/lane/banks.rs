@@ -1,7 +1,7 @@
 //! Bank conflicts: patterns whose degree is known, and random ones against counting cycles.
 
 use crate::machine::Rng;
-use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
+use titan_core::lane::{Builder, Func, IntBin, NvOp, OpKind, Space, Value, banks};
 use titan_core::launch::abi::Slot;
 
 fn func(make: impl FnOnce(&mut Builder, Value) -> Value, access: OpKind) -> Func {
@@ -12,7 +12,7 @@ fn func(make: impl FnOnce(&mut Builder, Value) -> Value, access: OpKind) -> Func
     if let OpKind::Store { n, .. } = access {
         args.extend(vec![lane; usize::from(n)]);
     }
-    if let OpKind::CopyAsync { .. } = access {
+    if let OpKind::Nv(NvOp::CopyAsync { .. }) = access {
         args.push(b.one(OpKind::Slot(0), &[]));
     }
     b.op(access, &args);
@@ -55,8 +55,8 @@ fn known_patterns_have_their_degree() {
     assert_eq!(degree(&func(strided(144), load(4, 4))), 1);
     let store = OpKind::Store { space: Space::Shared, bytes: 4, n: 4, offset: 0, masked: false };
     assert_eq!(degree(&func(strided(128), store)), 8);
-    assert_eq!(degree(&func(strided(128), OpKind::CopyAsync { bytes: 16, offset: 0, masked: false })), 8);
-    assert_eq!(degree(&func(strided(16), OpKind::CopyAsync { bytes: 16, offset: 0, masked: false })), 1);
+    assert_eq!(degree(&func(strided(128), OpKind::Nv(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }))), 8);
+    assert_eq!(degree(&func(strided(16), OpKind::Nv(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }))), 1);
 }
 
 /// A role whose threads begin at 32 counts them from 0: taken in warp 0, its addresses lie below 0.
@@ -78,7 +78,7 @@ fn addresses_that_wrap_are_in_banks_too() {
 
 #[test]
 fn swizzled_rows_are_read_as_matrices_without_conflict() {
-    let matrix = |n| OpKind::LoadMatrix { n, transposed: false, offset: 0 };
+    let matrix = |n| OpKind::Nv(NvOp::LoadMatrix { n, transposed: false, offset: 0 });
     // Rows of 128 bytes, one below the other.
     assert_eq!(degree(&func(strided(128), matrix(4))), 8);
     let swizzled = |mask: i32| {

@@ -3,7 +3,7 @@
 use crate::machine::memory::Memory;
 use crate::machine::{Machine, Rng, arith};
 use titan_core::ir::Pred;
-use titan_core::lane::{Builder, IntBin, OpKind, Space, Ty, Value, verify};
+use titan_core::lane::{Builder, IntBin, NvOp, OpKind, Space, Ty, Value, verify};
 use titan_core::launch::abi::Slot;
 
 /// A value, and its bits.
@@ -186,15 +186,15 @@ fn accesses_whose_condition_is_known_have_none() {
     b.op(load(true), &[address, x, y, yes]);
     b.op(store(true), &[address, x, y, yes]);
     let shared = b.one(OpKind::SharedBase, &[]);
-    b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: true }, &[shared, address, yes]);
+    b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: true }, &[shared, address, yes]);
     // Without the condition it would copy: zeros are not nothing.
-    b.op(OpKind::CopyAsync { bytes: 16, offset: 16, masked: true }, &[shared, address, no]);
+    b.op(NvOp::CopyAsync { bytes: 16, offset: 16, masked: true }, &[shared, address, no]);
     b.terminate(OpKind::Return, &[]);
     let func = b.finish().expect("operands fit");
     let block = func.block(func.body);
     let kinds: Vec<OpKind> = block.ops.iter().map(|op| func.op(*op).kind.clone()).collect();
     let accesses: Vec<&OpKind> = kinds.iter().filter(|k| !k.is_pure() && !k.is_terminator()).collect();
-    let copy = |offset, masked| OpKind::CopyAsync { bytes: 16, offset, masked };
+    let copy = |offset, masked| OpKind::Nv(NvOp::CopyAsync { bytes: 16, offset, masked });
     assert_eq!(accesses, [&load(false), &store(false), &copy(0, false), &copy(16, true)]);
 }
 

@@ -6,7 +6,7 @@ use crate::structure::{Event, marks, paths, role_marks};
 use std::collections::BTreeSet;
 use titan_core::ir::Pred;
 use titan_core::lane::hazard::check;
-use titan_core::lane::{Block, Builder, Func, Op, OpId, OpKind, Region, Role, Space};
+use titan_core::lane::{Block, Builder, Func, NvOp, Op, OpId, OpKind, Region, Role, Space};
 
 /// A touch of a region: by which row of marks on the path, from when to when threads may do it.
 #[derive(Clone, Copy)]
@@ -186,7 +186,9 @@ fn insert(func: &mut Func, block: Block, role: Option<Role>, placed: &BTreeSet<O
     let kind = match role {
         None => OpKind::Barrier,
         Some(Role { warps: 1, .. }) => OpKind::WarpBarrier,
-        Some(Role { warps, barrier }) => OpKind::NamedBarrier { id: barrier, threads: warps * lanes, wait: true },
+        Some(Role { warps, barrier }) => {
+            OpKind::Nv(NvOp::NamedBarrier { id: barrier, threads: warps * lanes, wait: true })
+        }
     };
     for id in func.block(block).ops.clone() {
         let op = func.op(id).clone();
@@ -266,7 +268,7 @@ fn it_complains_where_touches_meet_on_some_path_and_nowhere_else() {
         // Large programs have more paths than are listed, stores may be complete after more rounds of a loop, and copies that are never
         // waited for do not count as accesses.
         let loops = func.ops.iter().any(|op| matches!(op.kind, OpKind::For | OpKind::Loop));
-        let late = loops && func.ops.iter().any(|op| matches!(op.kind, OpKind::BulkWait { n: 1.., .. }));
+        let late = loops && func.ops.iter().any(|op| matches!(op.kind, OpKind::Nv(NvOp::BulkWait { n: 1.., .. })));
         if loose || late || paths.len() >= 400 || func.ops.len() >= 40 {
             all.judge(seed, &func, &paths, false);
         } else {
@@ -324,23 +326,23 @@ impl Line {
     fn copy(&mut self, buffer: u32) {
         self.mark(buffer, true);
         let (to, from) = (self.b.one(OpKind::SharedBase, &[]), self.b.i64(0));
-        self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+        self.b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
     }
 
     fn wait(&mut self) {
-        self.b.op(OpKind::CopyCommit, &[]);
-        self.b.op(OpKind::CopyWait(0), &[]);
+        self.b.op(NvOp::CopyCommit, &[]);
+        self.b.op(NvOp::CopyWait(0), &[]);
     }
 
     fn store(&mut self, buffer: u32) {
         self.mark(buffer, false);
         let (map, from, at) = (self.b.i64(0), self.b.one(OpKind::SharedBase, &[]), self.b.i32(0));
-        self.b.op(OpKind::BulkStore { rank: 1 }, &[map, from, at]);
-        self.b.op(OpKind::BulkCommit, &[]);
+        self.b.op(NvOp::BulkStore { rank: 1 }, &[map, from, at]);
+        self.b.op(NvOp::BulkCommit, &[]);
     }
 
     fn wait_stores(&mut self, n: u32) {
-        self.b.op(OpKind::BulkWait { n, read: true }, &[]);
+        self.b.op(NvOp::BulkWait { n, read: true }, &[]);
     }
 
     fn says(mut self) -> Option<String> {

@@ -3,7 +3,7 @@
 use crate::roles::{ROLES, builder, done, split};
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::hazard::check;
-use titan_core::lane::{Builder, Func, GroupMma, GroupOperand, MmaAtom, OpKind, Region, Space, Value, verify};
+use titan_core::lane::{Builder, Func, GroupMma, GroupOperand, MmaAtom, NvOp, OpKind, Region, Space, Value, verify};
 
 fn touch(b: &mut Builder, write: bool) {
     b.op(OpKind::Access { region: Region::Buffer(0), write }, &[]);
@@ -37,7 +37,7 @@ fn mma(b: &mut Builder, fresh: bool, c: &[Value]) -> Vec<Value> {
     let kind = GroupMma { atom, a: GroupOperand::Shared { transposed: false }, b_transposed: false, fresh };
     let descriptor = b.i64(0);
     let args = [&[descriptor, descriptor][..], c].concat();
-    b.op(OpKind::GroupMma(kind), &args)
+    b.op(NvOp::GroupMma(kind), &args)
 }
 
 fn start(b: &mut Builder, reader: Reader) {
@@ -46,20 +46,20 @@ fn start(b: &mut Builder, reader: Reader) {
         Reader::Store => {
             let (map, from) = (b.i64(0), b.one(OpKind::SharedBase, &[]));
             let at = b.i32(0);
-            b.op(OpKind::BulkStore { rank: 1 }, &[map, from, at]);
-            b.op(OpKind::BulkCommit, &[]);
+            b.op(NvOp::BulkStore { rank: 1 }, &[map, from, at]);
+            b.op(NvOp::BulkCommit, &[]);
         }
         Reader::Mma => {
             mma(b, true, &[]);
-            b.op(OpKind::GroupCommit, &[]);
+            b.op(NvOp::GroupCommit, &[]);
         }
     }
 }
 
 fn await_reads(b: &mut Builder, reader: Reader) {
     match reader {
-        Reader::Store => b.op(OpKind::BulkWait { n: 0, read: true }, &[]),
-        Reader::Mma => b.op(OpKind::GroupWait(0), &[]),
+        Reader::Store => b.op(NvOp::BulkWait { n: 0, read: true }, &[]),
+        Reader::Mma => b.op(NvOp::GroupWait(0), &[]),
     };
 }
 
@@ -153,8 +153,8 @@ fn left(kind: &OpKind, waits: bool) -> Func {
         let (lo, hi, one) = (b.i32(0), b.i32(9), b.i32(1));
         let (open, i, carried) = b.begin_for([lo, hi, one], &zeros);
         let next = mma(b, false, &carried);
-        b.op(OpKind::GroupCommit, &[]);
-        let next = if waits { b.op(OpKind::GroupWait(0), &next) } else { next };
+        b.op(NvOp::GroupCommit, &[]);
+        let next = if waits { b.op(NvOp::GroupWait(0), &next) } else { next };
         let leaves = b.cmp_u(Pred::Eq, i, one);
         let mut arms = b.begin_if(leaves, &[]);
         b.terminate(kind.clone(), &zeros);
@@ -163,7 +163,7 @@ fn left(kind: &OpKind, waits: bool) -> Func {
         b.end(arms);
         b.terminate(OpKind::Continue(0), &next);
         let out = b.end(open);
-        b.op(OpKind::GroupWait(0), &out);
+        b.op(NvOp::GroupWait(0), &out);
     })
 }
 
@@ -181,14 +181,14 @@ fn registers_of_mmas_in_flight_are_read_by_waits_only() {
     let plain = |with: &dyn Fn(&mut Builder, &[Value])| {
         verify(&group(|b| {
             let d = mma(b, true, &[]);
-            b.op(OpKind::GroupCommit, &[]);
+            b.op(NvOp::GroupCommit, &[]);
             with(b, &d);
         }))
         .map_err(|e| e.message)
     };
-    assert_eq!(plain(&|b, d| drop(b.op(OpKind::GroupWait(0), d))), Ok(()));
+    assert_eq!(plain(&|b, d| drop(b.op(NvOp::GroupWait(0), d))), Ok(()));
     let early = plain(&|b, d| drop(b.op(OpKind::Pack, &d[..2])));
     assert!(early.is_err());
-    let twice = plain(&|b, d| (0..2).for_each(|_| drop(b.op(OpKind::GroupWait(0), d))));
+    let twice = plain(&|b, d| (0..2).for_each(|_| drop(b.op(NvOp::GroupWait(0), d))));
     assert!(twice.is_err_and(|said| said.contains("a second time")));
 }

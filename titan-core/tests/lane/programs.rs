@@ -3,7 +3,7 @@
 use crate::machine::Rng;
 use crate::machine::memory::Memory;
 use titan_core::ir::Pred;
-use titan_core::lane::{Builder, Func, IntBin, OpKind, Role, Shuffle, Space, Ty, Value, Vote};
+use titan_core::lane::{Builder, Func, IntBin, NvOp, OpKind, Role, Shuffle, Space, Ty, Value, Vote};
 use titan_core::launch::abi::Slot;
 
 /// Two warps of 32.
@@ -159,7 +159,7 @@ impl Gen<'_> {
     fn barrier(&mut self) {
         let kind = match (self.role, self.rng.below(3)) {
             (Some(Role { warps, barrier }), 0 | 1) => {
-                OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(2) == 0 }
+                OpKind::Nv(NvOp::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(2) == 0 })
             }
             (_, 2) => OpKind::WarpBarrier,
             _ => OpKind::Barrier,

@@ -2,7 +2,7 @@
 
 use crate::roles::{ROLES, builder, done, named, says, split};
 use titan_core::lane::hazard::check;
-use titan_core::lane::{Builder, Func, OpKind, Region, Space, verify};
+use titan_core::lane::{Builder, Func, NvOp, OpKind, Region, Space, verify};
 
 /// What the check says of a program whose buffers of 64 bytes lie one behind the other; one that it takes is well formed.
 fn said(buffers: u32, build: impl FnOnce(&mut Builder)) -> Option<String> {
@@ -59,7 +59,7 @@ fn a_roles_own_accesses_are_settled_by_its_barrier() {
     // One that not all threads of the role come to settles nothing.
     assert!(meets(of_role(1, Some(named(9, 96)))));
     assert!(meets(of_role(1, Some(OpKind::WarpBarrier))));
-    assert!(meets(of_role(1, Some(OpKind::NamedBarrier { id: 2, threads: 96, wait: false }))));
+    assert!(meets(of_role(1, Some(OpKind::Nv(NvOp::NamedBarrier { id: 2, threads: 96, wait: false })))));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_ring_conflicts_with_everything_but_itself() {
 fn copy(b: &mut Builder, region: Region) {
     b.op(OpKind::Access { region, write: true }, &[]);
     let (to, from) = (b.one(OpKind::SharedBase, &[]), b.i64(0));
-    b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+    b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
 }
 
 #[test]
@@ -163,8 +163,8 @@ fn copies_into_a_ring_have_arrived_when_the_roles_end() {
     let mut func = placed(1, |b| {
         copy(b, Region::Buffer(0));
         split(b, &ROLES, |b, i| {
-            b.op(OpKind::CopyCommit, &[]);
-            b.op(OpKind::CopyWait(0), &[]);
+            b.op(NvOp::CopyCommit, &[]);
+            b.op(NvOp::CopyWait(0), &[]);
             if i == 0 {
                 touch(b, Region::Buffer(0), false);
             }

@@ -2,7 +2,7 @@
 
 use titan_core::ir::Pred;
 use titan_core::lane::uniform::{Level, analyze};
-use titan_core::lane::{Builder, Func, OpKind, Role, Ty, Value, eliminate_dead, mnemonic, verify};
+use titan_core::lane::{Builder, Func, NvOp, OpKind, Role, Ty, Value, eliminate_dead, mnemonic, verify};
 use titan_core::launch::abi::Slot;
 
 /// Four warps; one has the first role, three the second.
@@ -48,7 +48,7 @@ fn when(b: &mut Builder, cond: Value, code: impl FnOnce(&mut Builder)) {
 }
 
 pub(crate) fn named(id: u8, threads: u32) -> OpKind {
-    OpKind::NamedBarrier { id, threads, wait: true }
+    OpKind::Nv(NvOp::NamedBarrier { id, threads, wait: true })
 }
 
 /// An operation, what it is given, and what it gives if it takes that.
@@ -57,24 +57,24 @@ type Typed<'t> = (OpKind, &'t [Ty], Option<&'t [Ty]>);
 #[test]
 fn operands_and_attributes_are_checked() {
     use Ty::{B32, B64, Pred};
-    let init = |count, masked| OpKind::MbarrierInit { count, masked };
-    let arrive = |count, masked| OpKind::MbarrierArrive { count, masked };
+    let init = |count, masked| OpKind::Nv(NvOp::MbarrierInit { count, masked });
+    let arrive = |count, masked| OpKind::Nv(NvOp::MbarrierArrive { count, masked });
     let cases: [Typed<'_>; 22] = [
         (init(1, false), &[B32], Some(&[])),
         (init((1 << 20) - 1, true), &[B32, Pred], Some(&[])),
         (init(0, false), &[B32], None),
         (init(1 << 20, false), &[B32], None),
         (init(1, true), &[B32], None),
-        (OpKind::MbarrierInvalidate { masked: false }, &[B32], Some(&[])),
-        (OpKind::MbarrierInvalidate { masked: true }, &[B32, Pred], Some(&[])),
+        (OpKind::Nv(NvOp::MbarrierInvalidate { masked: false }), &[B32], Some(&[])),
+        (OpKind::Nv(NvOp::MbarrierInvalidate { masked: true }), &[B32, Pred], Some(&[])),
         (arrive(1, false), &[B32], Some(&[])),
         (arrive(3, true), &[B32, Pred], Some(&[])),
         (arrive(0, false), &[B32], None),
         (arrive(1, false), &[B64], None),
-        (OpKind::CopyArrive { masked: true }, &[B32, Pred], Some(&[])),
-        (OpKind::CopyArrive { masked: false }, &[B64], None),
-        (OpKind::MbarrierWait, &[B32, B32], Some(&[])),
-        (OpKind::MbarrierWait, &[B32, Pred], None),
+        (OpKind::Nv(NvOp::CopyArrive { masked: true }), &[B32, Pred], Some(&[])),
+        (OpKind::Nv(NvOp::CopyArrive { masked: false }), &[B64], None),
+        (OpKind::Nv(NvOp::MbarrierWait), &[B32, B32], Some(&[])),
+        (OpKind::Nv(NvOp::MbarrierWait), &[B32, Pred], None),
         (OpKind::StoreRelease { masked: true }, &[B32, B32, Pred], Some(&[])),
         (OpKind::StoreRelease { masked: false }, &[B32, B64], None),
         (OpKind::LoadAcquire, &[B32], Some(&[B32])),
@@ -123,16 +123,16 @@ fn nothing_that_waits_is_dropped_or_merged() {
     let base = b.one(OpKind::SharedBase, &[]);
     let zero = b.i32(0);
     let kinds = [
-        (OpKind::MbarrierInit { count: 1, masked: false }, vec![base]),
-        (OpKind::MbarrierArrive { count: 1, masked: false }, vec![base]),
-        (OpKind::CopyArrive { masked: false }, vec![base]),
-        (OpKind::MbarrierWait, vec![base, zero]),
+        (OpKind::Nv(NvOp::MbarrierInit { count: 1, masked: false }), vec![base]),
+        (OpKind::Nv(NvOp::MbarrierArrive { count: 1, masked: false }), vec![base]),
+        (OpKind::Nv(NvOp::CopyArrive { masked: false }), vec![base]),
+        (OpKind::Nv(NvOp::MbarrierWait), vec![base, zero]),
         (OpKind::StoreRelease { masked: false }, vec![base, zero]),
         (OpKind::LoadAcquire, vec![base]),
         (OpKind::SequenceWait, vec![base, zero]),
         (named(3, 64), vec![]),
         (OpKind::WarpBarrier, vec![]),
-        (OpKind::MbarrierInvalidate { masked: false }, vec![base]),
+        (OpKind::Nv(NvOp::MbarrierInvalidate { masked: false }), vec![base]),
     ];
     for (kind, args) in kinds.iter().flat_map(|k| [k, k]) {
         b.op(kind.clone(), args);
@@ -159,9 +159,9 @@ fn the_text_names_them() {
     let text = done(b).to_string();
     let wanted = "  roles(1 warps with barrier 1, 3 warps with barrier 2) {\n    yield\n  } and {\n    named_barrier.sync 2 of 96\n    yield\n  }\n";
     assert!(text.contains(wanted), "{text}");
-    let arrive = OpKind::NamedBarrier { id: 7, threads: 64, wait: false };
+    let arrive = OpKind::Nv(NvOp::NamedBarrier { id: 7, threads: 64, wait: false });
     assert_eq!(mnemonic(&arrive), "named_barrier.arrive 7 of 64");
-    assert_eq!(mnemonic(&OpKind::MbarrierArrive { count: 2, masked: true }), "mbarrier_arrive.masked 2");
+    assert_eq!(mnemonic(&OpKind::Nv(NvOp::MbarrierArrive { count: 2, masked: true })), "mbarrier_arrive.masked 2");
 }
 
 #[test]

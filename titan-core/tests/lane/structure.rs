@@ -2,7 +2,7 @@
 
 use crate::machine::Rng;
 use titan_core::ir::Pred;
-use titan_core::lane::{Block, Builder, Func, OpId, OpKind, Region, Role, Space, Value};
+use titan_core::lane::{Block, Builder, Func, NvOp, OpId, OpKind, Region, Role, Space, Value};
 use titan_core::launch::abi::Slot;
 
 /// What a path goes by.
@@ -168,7 +168,7 @@ impl Gen<'_> {
             Some(Role { warps: 1, .. }) => OpKind::WarpBarrier,
             // Where some only arrive, nothing is settled.
             Some(Role { warps, barrier }) => {
-                OpKind::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(3) > 0 }
+                OpKind::Nv(NvOp::NamedBarrier { id: barrier, threads: 32 * warps, wait: self.rng.below(3) > 0 })
             }
         };
         self.b.op(kind, &[]);
@@ -180,13 +180,13 @@ impl Gen<'_> {
             let region = Region::Buffer(self.rng.below(self.buffers));
             self.b.op(OpKind::Access { region, write: false }, &[]);
             let (map, from, at) = (self.b.i64(0), self.b.one(OpKind::SharedBase, &[]), self.b.i32(0));
-            self.b.op(OpKind::BulkStore { rank: 1 }, &[map, from, at]);
+            self.b.op(NvOp::BulkStore { rank: 1 }, &[map, from, at]);
         }
         if self.rng.below(4) > 0 {
-            self.b.op(OpKind::BulkCommit, &[]);
+            self.b.op(NvOp::BulkCommit, &[]);
         }
         if self.rng.below(2) > 0 {
-            self.b.op(OpKind::BulkWait { n: self.rng.below(3), read: true }, &[]);
+            self.b.op(NvOp::BulkWait { n: self.rng.below(3), read: true }, &[]);
         }
     }
 
@@ -212,14 +212,14 @@ impl Gen<'_> {
                 };
                 self.b.op(OpKind::Access { region, write: true }, &[]);
                 let (to, from) = (self.b.one(OpKind::SharedBase, &[]), self.b.i64(0));
-                self.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+                self.b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
                 for _ in 0..self.rng.below(3) {
                     self.mark();
                     self.access();
                 }
                 if !self.loose || self.rng.below(3) > 0 {
-                    self.b.op(OpKind::CopyCommit, &[]);
-                    self.b.op(OpKind::CopyWait(0), &[]);
+                    self.b.op(NvOp::CopyCommit, &[]);
+                    self.b.op(NvOp::CopyWait(0), &[]);
                 }
             }
             8 | 9 if self.depth < 3 => {
@@ -318,14 +318,14 @@ impl Walk<'_> {
             let event = match &op.kind {
                 OpKind::Access { region, write } => Some(Event::Mark(*id, *region, *write)),
                 OpKind::Load { .. } | OpKind::Store { .. } => Some(Event::Access(*id)),
-                OpKind::CopyAsync { .. } => Some(Event::Copy(*id)),
-                OpKind::CopyWait(n) => Some(Event::Wait(*n)),
-                OpKind::BulkStore { .. } => Some(Event::Store(*id)),
-                OpKind::BulkCommit => Some(Event::CommitStores),
-                OpKind::BulkWait { n, .. } => Some(Event::WaitStores(*n)),
+                OpKind::Nv(NvOp::CopyAsync { .. }) => Some(Event::Copy(*id)),
+                OpKind::Nv(NvOp::CopyWait(n)) => Some(Event::Wait(*n)),
+                OpKind::Nv(NvOp::BulkStore { .. }) => Some(Event::Store(*id)),
+                OpKind::Nv(NvOp::BulkCommit) => Some(Event::CommitStores),
+                OpKind::Nv(NvOp::BulkWait { n, .. }) => Some(Event::WaitStores(*n)),
                 OpKind::Barrier => Some(Event::Barrier),
                 OpKind::WarpBarrier if self.role.is_some_and(|role| role.warps == 1) => Some(Event::Own),
-                OpKind::NamedBarrier { wait: true, .. } => Some(Event::Own),
+                OpKind::Nv(NvOp::NamedBarrier { wait: true, .. }) => Some(Event::Own),
                 _ => None,
             };
             if let Some(event) = event {

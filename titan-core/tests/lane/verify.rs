@@ -1,7 +1,7 @@
 //! Every rule of `verify`, broken once.
 
 use titan_core::ir::{Elem, Pred};
-use titan_core::lane::{Builder, Func, OpKind, Shuffle, Space, Ty, Value, Vote, verify};
+use titan_core::lane::{Builder, Func, NvOp, OpKind, Shuffle, Space, Ty, Value, Vote, verify};
 use titan_core::launch::abi::{MapParam, PartMap, Slot};
 use titan_core::layout::Swizzle;
 
@@ -76,14 +76,14 @@ fn bulk_copies_have_the_coordinates_of_their_maps() {
             let map = match part {
                 PartMap::Ending { .. } => {
                     let number = b.map_number(map);
-                    b.one(OpKind::MapEntry(number), &[at])
+                    b.one(NvOp::MapEntry(number), &[at])
                 }
                 PartMap::Whole | PartMap::Along(_) => b.tensor_map(map),
             };
             let args = [&[map, from][..], &vec![at; rank.into()]].concat();
-            b.op(OpKind::BulkStore { rank }, &args);
-            b.op(OpKind::BulkCommit, &[]);
-            b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
+            b.op(NvOp::BulkStore { rank }, &args);
+            b.op(NvOp::BulkCommit, &[]);
+            b.op(NvOp::BulkWait { n: 0, read: false }, &[]);
             let found = verify(&done(b)).map_err(|e| e.message);
             let message = format!("bulk_store.{rank}d: {rank} coordinates, and the tensor map has {wanted}");
             assert_eq!(found, if rank == wanted { Ok(()) } else { Err(message) });
@@ -264,7 +264,7 @@ fn lanes_are_together_where_they_must_be() {
         (OpKind::Vote(Vote::All), true),
         (OpKind::Shuffle(Shuffle::Xor(1)), true),
         (OpKind::Shuffle(Shuffle::Lane(0)), true),
-        (OpKind::LoadMatrix { n: 1, transposed: false, offset: 0 }, true),
+        (OpKind::Nv(NvOp::LoadMatrix { n: 1, transposed: false, offset: 0 }), true),
     ];
     for (kind, in_warp) in convergent {
         let with = |cond: &dyn Fn(&mut Builder) -> Value| {

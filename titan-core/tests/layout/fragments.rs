@@ -160,13 +160,13 @@ fn fragments_that_do_not_hold_their_operands_are_refused() {
             Bit::Copy => Bit::Copy,
         };
         for at in 0..right.a.lanes.len() {
-            change(&|atom| drop(atom.a.lanes.remove(at)));
+            change(&|atom| _ = atom.a.lanes.remove(at));
             change(&|atom| atom.b.lanes[at] = Bit::Copy);
             change(&|atom| atom.acc.lanes[at] = other(atom.acc.lanes[at]));
             change(&|atom| atom.acc.lanes[at] = atom.acc.lanes[(at + 1) % 5]);
         }
         change(&|atom| atom.acc.registers.push(Bit::Step { axis: 0, by: atom.rows }));
-        change(&|atom| drop(atom.acc.registers.pop()));
+        change(&|atom| _ = atom.acc.registers.pop());
         change(&|atom| atom.rows *= 2);
         change(&|atom| atom.mma.k *= 2);
         for atom in wrong {

@@ -3,7 +3,7 @@
 use super::memory::SHARED_BASE;
 use super::{Machine, Mask};
 use titan_core::ir::Elem;
-use titan_core::lane::{MmaAtom, Op, OpKind, Shuffle, Space, Vote};
+use titan_core::lane::{MmaAtom, NvOp, Op, OpKind, Shuffle, Space, Vote};
 
 impl Machine<'_> {
     pub(super) fn exchange(&mut self, op: &Op, mask: &Mask) {
@@ -19,7 +19,9 @@ impl Machine<'_> {
                     let holds = if *vote == Vote::Any { all.any(|p| p) } else { all.all(|p| p) };
                     Ok(vec![vec![u64::from(holds)]; lanes])
                 }
-                OpKind::LoadMatrix { n, transposed, offset } => self.load_matrix(op, (*n, *transposed, *offset), first),
+                OpKind::Nv(NvOp::LoadMatrix { n, transposed, offset }) => {
+                    self.load_matrix(op, (*n, *transposed, *offset), first)
+                }
                 OpKind::Mma(atom) => Ok(self.mma(op, atom, first)),
                 _ => Err("is no exchange".to_owned()),
             };

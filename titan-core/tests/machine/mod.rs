@@ -20,7 +20,7 @@ pub(crate) use rng::Rng;
 
 use memory::Memory;
 use std::collections::BTreeSet;
-use titan_core::lane::{Func, Op, OpId, OpKind, Space, Ty, Value};
+use titan_core::lane::{Func, NvOp, Op, OpId, OpKind, Space, Ty, Value};
 
 /// What a thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,15 +146,15 @@ impl<'f> Machine<'f> {
             | OpKind::Store { .. }
             | OpKind::Atomic { .. }
             | OpKind::CompareSwap(_)
-            | OpKind::CopyAsync { .. } => {
+            | OpKind::Nv(NvOp::CopyAsync { .. }) => {
                 self.access(op, mask);
             }
-            OpKind::CopyCommit => self.memory.commit(mask),
-            OpKind::CopyWait(n) => self.memory.wait(mask, *n),
+            OpKind::Nv(NvOp::CopyCommit) => self.memory.commit(mask),
+            OpKind::Nv(NvOp::CopyWait(n)) => self.memory.wait(mask, *n),
             OpKind::Barrier => self.memory.barrier(),
             // They order less than is looked at here.
-            OpKind::Access { .. } | OpKind::NamedBarrier { .. } | OpKind::WarpBarrier => {}
-            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::LoadMatrix { .. } | OpKind::Mma(_) => {
+            OpKind::Access { .. } | OpKind::Nv(NvOp::NamedBarrier { .. }) | OpKind::WarpBarrier => {}
+            OpKind::Shuffle(_) | OpKind::Vote(_) | OpKind::Nv(NvOp::LoadMatrix { .. }) | OpKind::Mma(_) => {
                 self.exchange(op, mask)
             }
             OpKind::Int(titan_core::lane::IntBin::Add) if self.is_buffer(op) => {
@@ -192,7 +192,7 @@ impl<'f> Machine<'f> {
         let group = match &op.kind {
             OpKind::Barrier | OpKind::Roles(_) => self.threads,
             // Its threads begin at a multiple of their number: the tests' roles are of one size.
-            OpKind::NamedBarrier { threads, .. } => *threads as usize,
+            OpKind::Nv(NvOp::NamedBarrier { threads, .. }) => *threads as usize,
             _ => self.func.lanes as usize,
         };
         if mask.chunks(group).any(|g| g.iter().any(|m| *m) && !g.iter().all(|m| *m)) {
@@ -294,7 +294,7 @@ impl<'f> Machine<'f> {
                 }
                 Ok(vec![old])
             }
-            OpKind::CopyAsync { bytes, offset, masked } => {
+            OpKind::Nv(NvOp::CopyAsync { bytes, offset, masked }) => {
                 let n = u64::from(*bytes);
                 let to = self.range(Space::Shared, op.args[0], args[0], *offset, n)?;
                 let from = if masked_off(*masked) {

@@ -12,14 +12,12 @@ use crate::ptx::isa::sync::{
     ARRIVE_CLUSTER, BARRIER, BARRIER_ARRIVE, BARRIER_SOME, BARRIER_WARP, CLUSTER_ARRIVE, CLUSTER_WAIT, COPY_ARRIVE,
     INVALIDATE,
 };
-use titan_core::lane::Op;
 use titan_core::lane::op::OpKind;
+use titan_core::lane::{NvOp, Op};
 
 impl Lower<'_> {
     /// Lowers one operation that has no regions and is not a terminator.
-    #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     pub(super) fn op(&mut self, op: &Op) -> Done {
-        let number = |n: u32| Arg::Bits(u64::from(n));
         match &op.kind {
             OpKind::Const(..) => Ok(()),
             OpKind::Slot(slot) => self.slot(*slot, op),
@@ -29,10 +27,6 @@ impl Lower<'_> {
             OpKind::ProgramId(axis) => self.program_id(*axis, op),
             OpKind::NumPrograms(axis) => self.num_programs(*axis, op),
             OpKind::SharedBase => self.shared_base(op),
-            OpKind::TensorMap(map) => self.tensor_map(*map, op),
-            OpKind::MapEntry(map) => self.map_entry(*map, op),
-            OpKind::MakeMap { map, axes } => self.make_map(*map, axes, op),
-            OpKind::MapCluster => self.map_cluster(op),
 
             OpKind::Int(bin) => self.int_op(*bin, op),
             OpKind::MulWide { signed } => self.mul_wide(*signed, op),
@@ -58,49 +52,14 @@ impl Lower<'_> {
             }
             OpKind::Atomic { op: function, space, masked } => self.atomic(*function, *space, *masked, op),
             OpKind::CompareSwap(space) => self.compare_swap(*space, op),
-            OpKind::CopyAsync { bytes, offset, masked } => self.copy_async(*bytes, *offset, *masked, op),
-            OpKind::CopyCommit => self.inst(&COPY_COMMIT, &[]),
-            OpKind::CopyWait(n) => self.inst(&COPY_WAIT, &[number(*n)]),
-            OpKind::BulkLoad { rank, multicast, masked } => self.bulk_load((*rank, *multicast), *masked, op),
-            OpKind::BulkStore { rank } => self.bulk_store(*rank, op),
-            OpKind::BulkCommit => self.inst(&BULK_COMMIT, &[]),
-            OpKind::BulkWait { n, read } => self.inst(if *read { &BULK_WAIT_READ } else { &BULK_WAIT }, &[number(*n)]),
-
-            OpKind::CopyArrive { masked } => self.at_barrier(&COPY_ARRIVE, *masked, op),
-            OpKind::MbarrierInit { count, masked } => self.init(*count, *masked, op),
-            OpKind::MbarrierInvalidate { masked } => self.at_barrier(&INVALIDATE, *masked, op),
-            OpKind::MbarrierArrive { count, masked } => self.arrive(*count, *masked, op),
-            OpKind::MbarrierArriveCluster { masked } => self.at_barrier(&ARRIVE_CLUSTER, *masked, op),
-            OpKind::MbarrierExpect { bytes, masked } => self.expect(*bytes, *masked, op),
-            OpKind::MbarrierWait => self.mbarrier_wait(op),
             OpKind::StoreRelease { masked } => self.store_release(*masked, op),
             OpKind::LoadAcquire => self.load_acquire(op),
             OpKind::SequenceWait => self.sequence_wait(op),
-            OpKind::MbarrierFence => self.inst(&INIT_FENCE, &[]),
-            OpKind::ProxyFence { cluster: false } => self.inst(&PROXY_FENCE, &[]),
-            OpKind::ProxyFence { cluster: true } => self.inst(&PROXY_FENCE_CLUSTER, &[]),
-            OpKind::ClusterArrive => self.inst(&CLUSTER_ARRIVE, &[]),
-            OpKind::ClusterWait => self.inst(&CLUSTER_WAIT, &[]),
             OpKind::Barrier => self.inst(&BARRIER, &[Arg::Bits(0)]),
-            OpKind::NamedBarrier { id, threads, wait } => {
-                let form = if *wait { &BARRIER_SOME } else { &BARRIER_ARRIVE };
-                self.inst(form, &[number((*id).into()), number(*threads)])
-            }
             OpKind::WarpBarrier => self.inst(&BARRIER_WARP, &[Arg::Bits(super::warp::MEMBERS)]),
-
-            OpKind::Elect => self.elect(op),
             OpKind::Shuffle(shuffle) => self.shuffle(*shuffle, op),
             OpKind::Vote(vote) => self.vote(*vote, op),
-            OpKind::LoadMatrix { n, transposed, offset } => self.load_matrix((*n, *transposed), *offset, op),
-            OpKind::StoreMatrix { n, transposed, offset } => self.store_matrix((*n, *transposed), *offset, op),
             OpKind::Mma(atom) => self.mma(atom, op),
-            OpKind::GroupFence => self.inst(&GROUP_FENCE, &[]),
-            OpKind::GroupMma(group) => self.group_mma(group, op),
-            OpKind::GroupCommit => self.inst(&GROUP_COMMIT, &[]),
-            OpKind::GroupWait(n) => self.group_wait(*n, op),
-            OpKind::SetMaxRegisters { registers, more } => {
-                self.inst(if *more { &MORE_REGISTERS } else { &FEWER_REGISTERS }, &[number(*registers)])
-            }
 
             OpKind::Buffer(_) | OpKind::Access { .. } => {
                 Err(Fault::Refused("shared memory is to be allocated, and barriers placed, before".to_owned()))
@@ -113,6 +72,53 @@ impl Lower<'_> {
             | OpKind::Break(_)
             | OpKind::Continue(_)
             | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
+            OpKind::Nv(nv) => self.nv_op(nv, op),
+        }
+    }
+
+    /// Emits an operation of NVIDIA's dialect.
+    fn nv_op(&mut self, nv: &NvOp, op: &Op) -> Done {
+        let number = |n: u32| Arg::Bits(u64::from(n));
+        match nv {
+            NvOp::TensorMap(map) => self.tensor_map(*map, op),
+            NvOp::MapEntry(map) => self.map_entry(*map, op),
+            NvOp::MakeMap { map, axes } => self.make_map(*map, axes, op),
+            NvOp::MapCluster => self.map_cluster(op),
+            NvOp::CopyAsync { bytes, offset, masked } => self.copy_async(*bytes, *offset, *masked, op),
+            NvOp::CopyCommit => self.inst(&COPY_COMMIT, &[]),
+            NvOp::CopyWait(n) => self.inst(&COPY_WAIT, &[number(*n)]),
+            NvOp::BulkLoad { rank, multicast, masked } => self.bulk_load((*rank, *multicast), *masked, op),
+            NvOp::BulkStore { rank } => self.bulk_store(*rank, op),
+            NvOp::BulkCommit => self.inst(&BULK_COMMIT, &[]),
+            NvOp::BulkWait { n, read } => self.inst(if *read { &BULK_WAIT_READ } else { &BULK_WAIT }, &[number(*n)]),
+
+            NvOp::CopyArrive { masked } => self.at_barrier(&COPY_ARRIVE, *masked, op),
+            NvOp::MbarrierInit { count, masked } => self.init(*count, *masked, op),
+            NvOp::MbarrierInvalidate { masked } => self.at_barrier(&INVALIDATE, *masked, op),
+            NvOp::MbarrierArrive { count, masked } => self.arrive(*count, *masked, op),
+            NvOp::MbarrierArriveCluster { masked } => self.at_barrier(&ARRIVE_CLUSTER, *masked, op),
+            NvOp::MbarrierExpect { bytes, masked } => self.expect(*bytes, *masked, op),
+            NvOp::MbarrierWait => self.mbarrier_wait(op),
+            NvOp::MbarrierFence => self.inst(&INIT_FENCE, &[]),
+            NvOp::ProxyFence { cluster: false } => self.inst(&PROXY_FENCE, &[]),
+            NvOp::ProxyFence { cluster: true } => self.inst(&PROXY_FENCE_CLUSTER, &[]),
+            NvOp::ClusterArrive => self.inst(&CLUSTER_ARRIVE, &[]),
+            NvOp::ClusterWait => self.inst(&CLUSTER_WAIT, &[]),
+            NvOp::NamedBarrier { id, threads, wait } => {
+                let form = if *wait { &BARRIER_SOME } else { &BARRIER_ARRIVE };
+                self.inst(form, &[number((*id).into()), number(*threads)])
+            }
+
+            NvOp::Elect => self.elect(op),
+            NvOp::LoadMatrix { n, transposed, offset } => self.load_matrix((*n, *transposed), *offset, op),
+            NvOp::StoreMatrix { n, transposed, offset } => self.store_matrix((*n, *transposed), *offset, op),
+            NvOp::GroupFence => self.inst(&GROUP_FENCE, &[]),
+            NvOp::GroupMma(group) => self.group_mma(group, op),
+            NvOp::GroupCommit => self.inst(&GROUP_COMMIT, &[]),
+            NvOp::GroupWait(n) => self.group_wait(*n, op),
+            NvOp::SetMaxRegisters { registers, more } => {
+                self.inst(if *more { &MORE_REGISTERS } else { &FEWER_REGISTERS }, &[number(*registers)])
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 //! offsets of addresses, inverted conditions are inverted guards.
 
 use titan_core::lane::op::OpKind;
-use titan_core::lane::{Block, FloatUn, Func, IntBin, Op, OpId, Ty, Value};
+use titan_core::lane::{Block, FloatUn, Func, IntBin, NvOp, Op, OpId, Ty, Value};
 
 /// The values that are read after folding, and by what kind of operations.
 #[derive(Clone, Debug)]
@@ -77,22 +77,18 @@ const fn offset(kind: &OpKind, operand: usize) -> Option<i32> {
         (
             OpKind::Load { offset, .. }
             | OpKind::Store { offset, .. }
-            | OpKind::CopyAsync { offset, .. }
-            | OpKind::LoadMatrix { offset, .. }
-            | OpKind::StoreMatrix { offset, .. },
+            | OpKind::Nv(
+                NvOp::CopyAsync { offset, .. } | NvOp::LoadMatrix { offset, .. } | NvOp::StoreMatrix { offset, .. },
+            ),
             0,
         ) => Some(*offset),
         (OpKind::Atomic { .. } | OpKind::CompareSwap(_), 0)
-        | (OpKind::CopyAsync { .. } | OpKind::BulkStore { .. }, 1)
-        | (OpKind::BulkLoad { .. }, 1 | 2) => Some(0),
+        | (OpKind::Nv(NvOp::CopyAsync { .. } | NvOp::BulkStore { .. }), 1)
+        | (OpKind::Nv(NvOp::BulkLoad { .. }), 1 | 2) => Some(0),
         (
-            OpKind::CopyArrive { .. }
-            | OpKind::MbarrierInit { .. }
-            | OpKind::MbarrierInvalidate { .. }
-            | OpKind::MbarrierArrive { .. }
-            | OpKind::MbarrierArriveCluster { .. }
-            | OpKind::MbarrierWait
-            | OpKind::MbarrierExpect { .. }
+            OpKind::Nv(NvOp::CopyArrive { .. } | NvOp::MbarrierInit { .. })
+            | OpKind::Nv(NvOp::MbarrierInvalidate { .. } | NvOp::MbarrierArrive { .. })
+            | OpKind::Nv(NvOp::MbarrierArriveCluster { .. } | NvOp::MbarrierWait | NvOp::MbarrierExpect { .. })
             | OpKind::StoreRelease { .. }
             | OpKind::LoadAcquire
             | OpKind::SequenceWait,
@@ -112,14 +108,10 @@ fn guard_operand(op: &Op) -> Option<usize> {
         OpKind::Load { masked: true, .. }
             | OpKind::Store { masked: true, .. }
             | OpKind::Atomic { masked: true, .. }
-            | OpKind::CopyAsync { masked: true, .. }
-            | OpKind::BulkLoad { masked: true, .. }
-            | OpKind::MbarrierExpect { masked: true, .. }
-            | OpKind::CopyArrive { masked: true }
-            | OpKind::MbarrierInit { masked: true, .. }
-            | OpKind::MbarrierInvalidate { masked: true }
-            | OpKind::MbarrierArrive { masked: true, .. }
-            | OpKind::MbarrierArriveCluster { masked: true }
+            | OpKind::Nv(NvOp::CopyAsync { masked: true, .. } | NvOp::BulkLoad { masked: true, .. })
+            | OpKind::Nv(NvOp::MbarrierExpect { masked: true, .. } | NvOp::CopyArrive { masked: true })
+            | OpKind::Nv(NvOp::MbarrierInit { masked: true, .. } | NvOp::MbarrierInvalidate { masked: true })
+            | OpKind::Nv(NvOp::MbarrierArrive { masked: true, .. } | NvOp::MbarrierArriveCluster { masked: true })
             | OpKind::StoreRelease { masked: true }
     );
     // The operands of an operation that is missing here are all computed, and a guard that folds one is reported as a defect.

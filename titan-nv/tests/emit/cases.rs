@@ -6,7 +6,7 @@
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::op::AtomicFn;
 use titan_core::lane::{
-    Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value, Vote,
+    Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, MmaAtom, Num, NvOp, OpKind, Shuffle, Space, Ty, Value, Vote,
 };
 use titan_core::launch::abi::Slot;
 
@@ -284,7 +284,7 @@ pub(crate) fn copies() -> Vec<Case> {
 }
 
 fn copy(bytes: u8, masked: bool) -> Case {
-    let kind = OpKind::CopyAsync { bytes, offset: 64, masked };
+    let kind = OpKind::Nv(NvOp::CopyAsync { bytes, offset: 64, masked });
     let (mut b, from, to) = begin(&titan_core::lane::mnemonic(&kind), 4, 2);
     let (base, thread, size) = (b.one(OpKind::SharedBase, &[]), b.one(OpKind::ThreadId, &[]), b.i32(16));
     let offset = b.mul(thread, size);
@@ -294,8 +294,8 @@ fn copy(bytes: u8, masked: bool) -> Case {
         args.push(load(&mut b, Ty::Pred, from, 2));
     }
     b.op(kind.clone(), &args);
-    b.op(OpKind::CopyCommit, &[]);
-    b.op(OpKind::CopyWait(0), &[]);
+    b.op(NvOp::CopyCommit, &[]);
+    b.op(NvOp::CopyWait(0), &[]);
     b.op(OpKind::Barrier, &[]);
     let next = b.add_const(thread, 1);
     let last = b.i32(THREADS as i32 - 1);
@@ -320,7 +320,7 @@ pub(crate) fn matrices() -> Vec<Case> {
 }
 
 fn matrix(n: u8, transposed: bool) -> Case {
-    let kind = OpKind::LoadMatrix { n, transposed, offset: 0 };
+    let kind = OpKind::Nv(NvOp::LoadMatrix { n, transposed, offset: 0 });
     let (mut b, from, to) = begin(&titan_core::lane::mnemonic(&kind), 2, 2);
     let (base, thread, size) = (b.one(OpKind::SharedBase, &[]), b.one(OpKind::ThreadId, &[]), b.i32(16));
     let offset = b.mul(thread, size);

@@ -2,7 +2,7 @@
 
 use crate::cases::{Case, begin, load, store};
 use titan_core::ir::{Elem, Swizzle};
-use titan_core::lane::{Builder, GroupMma, GroupOperand, IntBin, MmaAtom, OpKind, Ty, Value};
+use titan_core::lane::{Builder, GroupMma, GroupOperand, IntBin, MmaAtom, NvOp, OpKind, Ty, Value};
 use titan_core::launch::abi::{MapParam, PartMap};
 use titan_nv::Machine;
 use titan_nv::machine::Feature;
@@ -25,22 +25,21 @@ const PAIRS: [(Elem, Elem); 11] = [
 /// What a target must have for a case.
 pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
     match kind {
-        OpKind::MbarrierExpect { .. } => Some(Feature::TransactionBarrier),
-        OpKind::MbarrierFence
-        | OpKind::BulkLoad { .. }
-        | OpKind::BulkStore { .. }
-        | OpKind::BulkCommit
-        | OpKind::BulkWait { .. }
-        | OpKind::ProxyFence { .. }
-        | OpKind::MapEntry(_)
-        | OpKind::Elect => Some(Feature::Tma),
-        OpKind::MakeMap { .. } => Some(Feature::ReplaceMap),
-        OpKind::MapCluster | OpKind::MbarrierArriveCluster { .. } | OpKind::ClusterArrive | OpKind::ClusterWait => {
-            Some(Feature::Cluster)
-        }
-        OpKind::StoreMatrix { .. } => Some(Feature::StMatrix),
-        OpKind::SetMaxRegisters { .. } => Some(Feature::SetMaxNReg),
-        OpKind::GroupFence | OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => Some(Feature::Wgmma),
+        OpKind::Nv(NvOp::MbarrierExpect { .. }) => Some(Feature::TransactionBarrier),
+        OpKind::Nv(NvOp::MbarrierFence | NvOp::BulkLoad { .. })
+        | OpKind::Nv(NvOp::BulkStore { .. } | NvOp::BulkCommit)
+        | OpKind::Nv(NvOp::BulkWait { .. } | NvOp::ProxyFence { .. })
+        | OpKind::Nv(NvOp::MapEntry(_))
+        | OpKind::Nv(NvOp::Elect) => Some(Feature::Tma),
+        OpKind::Nv(NvOp::MakeMap { .. }) => Some(Feature::ReplaceMap),
+        OpKind::Nv(NvOp::MapCluster | NvOp::MbarrierArriveCluster { .. })
+        | OpKind::Nv(NvOp::ClusterArrive | NvOp::ClusterWait) => Some(Feature::Cluster),
+        OpKind::Nv(NvOp::StoreMatrix { .. }) => Some(Feature::StMatrix),
+        OpKind::Nv(NvOp::SetMaxRegisters { .. }) => Some(Feature::SetMaxNReg),
+        OpKind::Nv(NvOp::GroupFence)
+        | OpKind::Nv(NvOp::GroupMma(_))
+        | OpKind::Nv(NvOp::GroupCommit)
+        | OpKind::Nv(NvOp::GroupWait(_)) => Some(Feature::Wgmma),
         _ => None,
     }
 }
@@ -48,7 +47,9 @@ pub(crate) fn needs(kind: &OpKind) -> Option<Feature> {
 /// The first operation of a case that a machine without them refuses: MMAs stand behind a fence.
 pub(crate) fn first(kind: &OpKind) -> OpKind {
     match kind {
-        OpKind::GroupMma(_) | OpKind::GroupCommit | OpKind::GroupWait(_) => OpKind::GroupFence,
+        OpKind::Nv(NvOp::GroupMma(_)) | OpKind::Nv(NvOp::GroupCommit) | OpKind::Nv(NvOp::GroupWait(_)) => {
+            OpKind::Nv(NvOp::GroupFence)
+        }
         kind => kind.clone(),
     }
 }
@@ -89,7 +90,7 @@ fn tables(b: &mut Builder) {
 }
 
 fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
-    let kind = OpKind::BulkLoad { rank, multicast, masked };
+    let kind = OpKind::Nv(NvOp::BulkLoad { rank, multicast, masked });
     let mut args = vec![Ty::B32; 2 + usize::from(rank)];
     args.extend(masked.then_some(Ty::Pred));
     let name = titan_core::lane::mnemonic(&kind);
@@ -103,15 +104,15 @@ fn bulk_load(rank: u8, multicast: u16, masked: bool) -> Case {
 }
 
 fn bulk_store(rank: u8) -> Case {
-    let kind = OpKind::BulkStore { rank };
+    let kind = OpKind::Nv(NvOp::BulkStore { rank });
     let name = titan_core::lane::mnemonic(&kind);
     case(&name, kind.clone(), &vec![Ty::B32; 1 + usize::from(rank)], |b, operands| {
         let extents = vec![16; usize::from(rank)];
         let map =
             b.tensor_map(MapParam { param: 0, elem: Elem::F32, extents, swizzle: Swizzle::B64, part: PartMap::Whole });
         b.op(kind, &[&[map][..], operands].concat());
-        b.op(OpKind::BulkCommit, &[]);
-        b.op(OpKind::BulkWait { n: 0, read: false }, &[]);
+        b.op(NvOp::BulkCommit, &[]);
+        b.op(NvOp::BulkWait { n: 0, read: false }, &[]);
         Vec::new()
     })
 }
@@ -121,44 +122,44 @@ fn group_mma((a, b): (Elem, Elem), n: u32, from: GroupOperand, fresh: bool) -> O
     let atom = MmaAtom { m: 64, n, k: 256 / a.bits(), a, b, acc };
     let mma = GroupMma { atom, a: from, b_transposed: false, fresh };
     titan_nv::ptx::isa::group::mma((n, a, b, from == GroupOperand::Registers))?;
-    let kind = OpKind::GroupMma(mma);
+    let kind = OpKind::Nv(NvOp::GroupMma(mma));
     let (words, registers) = mma.registers();
     let mut args = if words > 0 { vec![Ty::B32; words] } else { vec![Ty::B64] };
     args.push(Ty::B64);
     let name = titan_core::lane::mnemonic(&kind);
     Some(case(&name, kind.clone(), &args, |b, operands| {
-        b.op(OpKind::GroupFence, &[]);
+        b.op(NvOp::GroupFence, &[]);
         let zero = b.i32(0);
         let c = vec![zero; if fresh { 0 } else { registers }];
         let given = b.op(kind, &[operands, &c[..]].concat());
-        b.op(OpKind::GroupCommit, &[]);
-        b.op(OpKind::GroupWait(0), &given)
+        b.op(NvOp::GroupCommit, &[]);
+        b.op(NvOp::GroupWait(0), &given)
     }))
 }
 
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = vec![
-        plain(OpKind::MbarrierExpect { bytes: 4096, masked: false }, &[Ty::B32]),
-        plain(OpKind::MbarrierExpect { bytes: 1 << 17, masked: true }, &[Ty::B32, Ty::Pred]),
-        plain(OpKind::MbarrierFence, &[]),
-        plain(OpKind::ClusterArrive, &[]),
-        plain(OpKind::ClusterWait, &[]),
-        plain(OpKind::MbarrierArriveCluster { masked: false }, &[Ty::B32]),
-        plain(OpKind::MbarrierArriveCluster { masked: true }, &[Ty::B32, Ty::Pred]),
-        case("map_cluster", OpKind::MapCluster, &[Ty::B32, Ty::B32], |b, operands| {
-            vec![b.one(OpKind::MapCluster, operands)]
+        plain(OpKind::Nv(NvOp::MbarrierExpect { bytes: 4096, masked: false }), &[Ty::B32]),
+        plain(OpKind::Nv(NvOp::MbarrierExpect { bytes: 1 << 17, masked: true }), &[Ty::B32, Ty::Pred]),
+        plain(OpKind::Nv(NvOp::MbarrierFence), &[]),
+        plain(OpKind::Nv(NvOp::ClusterArrive), &[]),
+        plain(OpKind::Nv(NvOp::ClusterWait), &[]),
+        plain(OpKind::Nv(NvOp::MbarrierArriveCluster { masked: false }), &[Ty::B32]),
+        plain(OpKind::Nv(NvOp::MbarrierArriveCluster { masked: true }), &[Ty::B32, Ty::Pred]),
+        case("map_cluster", OpKind::Nv(NvOp::MapCluster), &[Ty::B32, Ty::B32], |b, operands| {
+            vec![b.one(NvOp::MapCluster, operands)]
         }),
-        plain(OpKind::ProxyFence { cluster: false }, &[]),
-        plain(OpKind::ProxyFence { cluster: true }, &[]),
-        plain(OpKind::BulkCommit, &[]),
-        plain(OpKind::GroupFence, &[]),
-        plain(OpKind::SetMaxRegisters { registers: 40, more: false }, &[]),
-        plain(OpKind::SetMaxRegisters { registers: 232, more: true }, &[]),
-        case("elect", OpKind::Elect, &[], |b, _| {
-            let elected = b.one(OpKind::Elect, &[]);
+        plain(OpKind::Nv(NvOp::ProxyFence { cluster: false }), &[]),
+        plain(OpKind::Nv(NvOp::ProxyFence { cluster: true }), &[]),
+        plain(OpKind::Nv(NvOp::BulkCommit), &[]),
+        plain(OpKind::Nv(NvOp::GroupFence), &[]),
+        plain(OpKind::Nv(NvOp::SetMaxRegisters { registers: 40, more: false }), &[]),
+        plain(OpKind::Nv(NvOp::SetMaxRegisters { registers: 232, more: true }), &[]),
+        case("elect", OpKind::Nv(NvOp::Elect), &[], |b, _| {
+            let elected = b.one(NvOp::Elect, &[]);
             vec![b.one(OpKind::FromPred, &[elected])]
         }),
-        case("tensor_map", OpKind::TensorMap(0), &[], |b, _| {
+        case("tensor_map", OpKind::Nv(NvOp::TensorMap(0)), &[], |b, _| {
             let map = MapParam {
                 param: 0,
                 elem: Elem::F16,
@@ -169,14 +170,14 @@ pub(crate) fn all() -> Vec<Case> {
             let address = b.tensor_map(map);
             vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
         }),
-        case("map_entry", OpKind::MapEntry(1), &[Ty::B32], |b, operands| {
+        case("map_entry", OpKind::Nv(NvOp::MapEntry(1)), &[Ty::B32], |b, operands| {
             tables(b);
-            let address = b.one(OpKind::MapEntry(1), operands);
+            let address = b.one(NvOp::MapEntry(1), operands);
             vec![b.one(OpKind::Truncate(Ty::B32), &[address])]
         }),
-        case("make_map", OpKind::MakeMap { map: 1, axes: vec![0, 1] }, &[Ty::B32; 3], |b, operands| {
+        case("make_map", OpKind::Nv(NvOp::MakeMap { map: 1, axes: vec![0, 1] }), &[Ty::B32; 3], |b, operands| {
             tables(b);
-            b.op(OpKind::MakeMap { map: 1, axes: vec![0, 1] }, operands);
+            b.op(NvOp::MakeMap { map: 1, axes: vec![0, 1] }, operands);
             Vec::new()
         }),
     ];
@@ -184,17 +185,20 @@ pub(crate) fn all() -> Vec<Case> {
     cases.extend((1..=5).flat_map(|rank| [false, true].map(|masked| bulk_load(rank, 0b11, masked))));
     cases.extend((1..=5).map(bulk_store));
     for read in [false, true] {
-        cases.extend([0, 1, 7].map(|n| plain(OpKind::BulkWait { n, read }, &[])));
+        cases.extend([0, 1, 7].map(|n| plain(OpKind::Nv(NvOp::BulkWait { n, read }), &[])));
     }
     for n in [1, 2, 4] {
         for (transposed, offset) in [(false, 0), (true, 16)] {
-            cases.push(plain(OpKind::StoreMatrix { n, transposed, offset }, &vec![Ty::B32; 1 + usize::from(n)]));
+            cases.push(plain(
+                OpKind::Nv(NvOp::StoreMatrix { n, transposed, offset }),
+                &vec![Ty::B32; 1 + usize::from(n)],
+            ));
         }
     }
     let straight = GroupOperand::Shared { transposed: false };
     // A group without an MMA is none to the assembler.
     let with = |kind: &OpKind| group_mma(PAIRS[0], 8, straight, true).map(|case| Case { kind: kind.clone(), ..case });
-    cases.extend([OpKind::GroupCommit, OpKind::GroupWait(0)].iter().filter_map(with));
+    cases.extend([OpKind::Nv(NvOp::GroupCommit), OpKind::Nv(NvOp::GroupWait(0))].iter().filter_map(with));
     for pair in PAIRS {
         for n in (8..=256).step_by(8) {
             cases.extend(
@@ -210,7 +214,7 @@ pub(crate) fn all() -> Vec<Case> {
 #[test]
 fn extents_of_tensor_maps_are_replaced_in_the_dimensions_of_their_axes() {
     let machine = Machine::from_name("sm_90a").unwrap();
-    let made = all().into_iter().find(|case| matches!(case.kind, OpKind::MakeMap { .. })).unwrap();
+    let made = all().into_iter().find(|case| matches!(case.kind, OpKind::Nv(NvOp::MakeMap { .. }))).unwrap();
     let text = titan_nv::emit(&made.func, machine, None).unwrap().text;
     let of = |line: &str| line.split(',').nth(1).map(|ordinal| ordinal.trim().to_owned());
     let dimensions: Vec<Option<String>> =

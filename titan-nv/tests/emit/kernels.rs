@@ -1,7 +1,9 @@
 //! Whole kernels in lane IR: what the lowering of tiles will make.
 
 use titan_core::ir::{Elem, Pred};
-use titan_core::lane::{Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, OpKind, Shuffle, Space, Ty, Value};
+use titan_core::lane::{
+    Builder, FloatBin, FloatTy, Func, IntBin, MmaAtom, Num, NvOp, OpKind, Shuffle, Space, Ty, Value,
+};
 use titan_core::launch::abi::Slot;
 
 fn slot(b: &mut Builder, n: u32) -> Value {
@@ -136,10 +138,10 @@ pub(crate) fn matmul() -> Func {
     copier.copy(&mut b, next, other);
     b.terminate(OpKind::Yield, &[]);
     b.begin_else(&mut arms);
-    b.op(OpKind::CopyCommit, &[]);
+    b.op(NvOp::CopyCommit, &[]);
     b.terminate(OpKind::Yield, &[]);
     b.end(arms);
-    b.op(OpKind::CopyWait(1), &[]);
+    b.op(NvOp::CopyWait(1), &[]);
     b.op(OpKind::Barrier, &[]);
     let acc = rows.multiply(&mut b, base, stage, &acc);
     b.op(OpKind::Barrier, &[]);
@@ -206,9 +208,9 @@ impl Copier {
         for (to, from) in self.to.iter().zip(&self.from) {
             let to = b.add(*to, stage);
             let from = at(b, *from, k, 2);
-            b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+            b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
         }
-        b.op(OpKind::CopyCommit, &[]);
+        b.op(NvOp::CopyCommit, &[]);
     }
 }
 
@@ -240,7 +242,7 @@ impl Rows {
         let column = b.add_const(right, column);
         let place = chunk(b, row, column);
         let address = b.add(base, place);
-        b.op(OpKind::LoadMatrix { n: 4, transposed: false, offset: 0 }, &[address])
+        b.op(NvOp::LoadMatrix { n: 4, transposed: false, offset: 0 }, &[address])
     }
 
     /// One step of k: 32 × 32 × 32.

@@ -6,7 +6,7 @@
 use titan_core::ir::Pred;
 use titan_core::lane::hazard::check;
 use titan_core::lane::shared::place;
-use titan_core::lane::{Builder, Func, IntBin, OpKind, Region, Role, Space, Ty, Value, eliminate_dead};
+use titan_core::lane::{Builder, Func, IntBin, NvOp, OpKind, Region, Role, Space, Ty, Value, eliminate_dead};
 use titan_core::launch::abi::Slot;
 
 /// Words of a tile.
@@ -138,10 +138,10 @@ impl Ring {
         for slot in 0..self.slots {
             let slot = self.b.i32(slot);
             let at = self.word(slot, true);
-            self.b.op(OpKind::MbarrierInit { count: full, masked: true }, &[at, first]);
+            self.b.op(NvOp::MbarrierInit { count: full, masked: true }, &[at, first]);
             let at = self.word(slot, false);
             match self.free {
-                Free::Mbarrier => drop(self.b.op(OpKind::MbarrierInit { count: empty, masked: true }, &[at, first])),
+                Free::Mbarrier => drop(self.b.op(NvOp::MbarrierInit { count: empty, masked: true }, &[at, first])),
                 Free::Sequence => {
                     let kind = OpKind::Store { space: Space::Shared, bytes: 4, n: 1, offset: 0, masked: true };
                     self.b.op(kind, &[at, zero, first]);
@@ -188,12 +188,12 @@ impl Ring {
             let wide = ring.b.widen(own);
             let (from, place) = (ring.b.add(tile, wide), ring.place(at.slot));
             let to = ring.b.add(place, own);
-            ring.b.op(OpKind::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
+            ring.b.op(NvOp::CopyAsync { bytes: 16, offset: 0, masked: false }, &[to, from]);
             let full = ring.word(at.slot, true);
             let arrive = if ring.is(Mutant::PlainArrive) {
-                OpKind::MbarrierArrive { count: 1, masked: false }
+                OpKind::Nv(NvOp::MbarrierArrive { count: 1, masked: false })
             } else {
-                OpKind::CopyArrive { masked: false }
+                OpKind::Nv(NvOp::CopyArrive { masked: false })
             };
             ring.b.op(arrive, &[full]);
             vec![]
@@ -210,7 +210,7 @@ impl Ring {
             Free::Mbarrier => {
                 let inverted = !self.is(Mutant::FreeParity);
                 let parity = self.parity(at.round, inverted);
-                self.b.op(OpKind::MbarrierWait, &[word, parity]);
+                self.b.op(NvOp::MbarrierWait, &[word, parity]);
             }
             Free::Sequence => drop(self.b.op(OpKind::SequenceWait, &[word, at.round])),
         }
@@ -227,7 +227,7 @@ impl Ring {
             if !ring.is(Mutant::NoReadyWait) {
                 let wrong = ring.is(Mutant::ReadyParity);
                 let (full, parity) = (ring.word(at.slot, true), ring.parity(at.round, wrong));
-                ring.b.op(OpKind::MbarrierWait, &[full, parity]);
+                ring.b.op(NvOp::MbarrierWait, &[full, parity]);
             }
             let place = ring.place(at.slot);
             let from = ring.b.add(place, own);
@@ -252,11 +252,12 @@ impl Ring {
                 }
                 let lane = self.b.one(OpKind::LaneId, &[]);
                 let first = self.b.cmp_u(Pred::Eq, lane, zero);
-                self.b.op(OpKind::MbarrierArrive { count: 1, masked: true }, &[word, first]);
+                self.b.op(NvOp::MbarrierArrive { count: 1, masked: true }, &[word, first]);
             }
             Free::Sequence => {
                 if meets {
-                    let kind = OpKind::NamedBarrier { id: CONSUMER.barrier, threads: 32 * CONSUMERS, wait: true };
+                    let kind =
+                        OpKind::Nv(NvOp::NamedBarrier { id: CONSUMER.barrier, threads: 32 * CONSUMERS, wait: true });
                     self.b.op(kind, &[]);
                 }
                 self.mark(Region::Ring(self.words), true);

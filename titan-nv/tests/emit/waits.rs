@@ -3,7 +3,7 @@
 
 use crate::cases::{self, Case, THREADS};
 use titan_core::ir::Pred;
-use titan_core::lane::{Builder, OpKind, Role, Space, Ty, Value};
+use titan_core::lane::{Builder, NvOp, OpKind, Role, Space, Ty, Value};
 
 /// A case, and whose operand each thread reads.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Cells {
         self.b.cmp_u(Pred::Eq, low, zero)
     }
 
-    fn op(&mut self, kind: OpKind, args: &[Value]) {
+    fn op(&mut self, kind: impl Into<OpKind>, args: &[Value]) {
         self.b.op(kind, args);
     }
 
@@ -89,14 +89,14 @@ impl Cells {
     }
 
     fn init(&mut self, count: u32, masked: bool) {
-        self.one_thread(OpKind::MbarrierInit { count, masked }, masked);
+        self.one_thread(OpKind::Nv(NvOp::MbarrierInit { count, masked }), masked);
         self.op(OpKind::Barrier, &[]);
     }
 
     /// All threads wait for the first phase; the words are read; the second phase is not complete.
     fn wait(&mut self) {
         let (base, zero) = (self.base, self.b.i32(0));
-        self.op(OpKind::MbarrierWait, &[base, zero]);
+        self.op(NvOp::MbarrierWait, &[base, zero]);
     }
 
     fn close(self, kind: OpKind, reads: fn(usize) -> usize) -> Wait {
@@ -123,7 +123,7 @@ fn from_the_first(thread: usize) -> usize {
 }
 
 fn arrivals(count: u32, masked: bool) -> Wait {
-    let kind = OpKind::MbarrierArrive { count, masked };
+    let kind = OpKind::Nv(NvOp::MbarrierArrive { count, masked });
     let mut c = open(&name(&kind));
     c.init(if masked { THREADS / 2 } else { count * THREADS }, !masked);
     c.put();
@@ -142,14 +142,14 @@ fn arrivals(count: u32, masked: bool) -> Wait {
 }
 
 fn ends_of_barriers(masked: bool) -> Wait {
-    let kind = OpKind::MbarrierInvalidate { masked };
+    let kind = OpKind::Nv(NvOp::MbarrierInvalidate { masked });
     let mut c = open(&name(&kind));
     // The same bytes are a barrier twice.
     for _ in 0..2 {
         c.init(THREADS, masked);
         c.put();
         let base = c.base;
-        c.op(OpKind::MbarrierArrive { count: 1, masked: false }, &[base]);
+        c.op(NvOp::MbarrierArrive { count: 1, masked: false }, &[base]);
         c.wait();
         c.take(32);
         c.op(OpKind::Barrier, &[]);
@@ -160,22 +160,22 @@ fn ends_of_barriers(masked: bool) -> Wait {
 
 /// Every thread copies 4 bytes from its operand.
 fn copied(masked: bool) -> Wait {
-    let kind = OpKind::CopyArrive { masked };
+    let kind = OpKind::Nv(NvOp::CopyArrive { masked });
     let (mut b, from, to) = cases::begin(&name(&kind), 1, 1);
     let (base, thread) = (b.one(OpKind::SharedBase, &[]), b.one(OpKind::ThreadId, &[]));
     let value = thread;
     let mut c = Cells { b, to, base, thread, value };
     c.init(THREADS, true);
     let at = c.word(0);
-    c.op(OpKind::CopyAsync { bytes: 4, offset: 0, masked: false }, &[at, from]);
+    c.op(NvOp::CopyAsync { bytes: 4, offset: 0, masked: false }, &[at, from]);
     if masked {
         // The others wait for their copies and arrive themselves.
         let even = c.is_even();
         c.op(kind.clone(), &[base, even]);
-        c.op(OpKind::CopyCommit, &[]);
-        c.op(OpKind::CopyWait(0), &[]);
+        c.op(NvOp::CopyCommit, &[]);
+        c.op(NvOp::CopyWait(0), &[]);
         let odd = c.b.not(even);
-        c.op(OpKind::MbarrierArrive { count: 1, masked: true }, &[base, odd]);
+        c.op(NvOp::MbarrierArrive { count: 1, masked: true }, &[base, odd]);
     } else {
         c.op(kind.clone(), &[base]);
     }
@@ -211,7 +211,7 @@ fn one_way(
 }
 
 fn named() -> Vec<Wait> {
-    let kind = |wait| OpKind::NamedBarrier { id: 5, threads: THREADS, wait };
+    let kind = |wait| OpKind::Nv(NvOp::NamedBarrier { id: 5, threads: THREADS, wait });
     let once = |arrives: bool| {
         let (tell, hear) = (kind(!arrives), kind(true));
         one_way(kind(!arrives), |_| (), |c| c.op(tell, &[]), |c| c.op(hear, &[]))
@@ -306,7 +306,7 @@ fn roles() -> Wait {
     let mut open = c.b.begin_roles(&roles, &[Ty::B32]);
     c.put();
     let (base, own) = (c.base, c.value);
-    c.op(OpKind::MbarrierArrive { count: 1, masked: false }, &[base]);
+    c.op(NvOp::MbarrierArrive { count: 1, masked: false }, &[base]);
     c.b.terminate(OpKind::Yield, &[own]);
     c.b.begin_else(&mut open);
     c.wait();
@@ -327,7 +327,7 @@ pub(crate) fn all() -> Vec<Wait> {
     }
     // An initialisation in a branch is a case of its own.
     let mut init = arrivals(1, true);
-    init.case.kind = OpKind::MbarrierInit { count: THREADS / 2, masked: false };
+    init.case.kind = OpKind::Nv(NvOp::MbarrierInit { count: THREADS / 2, masked: false });
     all.push(init);
     all.extend(named());
     all.extend(sequences());

@@ -3,7 +3,7 @@
 use super::values::{self, Random};
 use super::{cells, machine, mask};
 use crate::cases::{self, THREADS};
-use titan_core::lane::{AtomicFn, FloatBin, FloatTy, OpKind, Ty};
+use titan_core::lane::{AtomicFn, FloatBin, FloatTy, NvOp, OpKind, Ty};
 
 fn random_cells(n: usize, programs: usize) -> Vec<Vec<u64>> {
     let mut random = Random::new(n as u64);
@@ -132,7 +132,7 @@ fn atomics_update_and_give_what_was_there() {
 #[test]
 fn copies_arrive_in_shared_memory() {
     for case in cases::copies() {
-        let OpKind::CopyAsync { bytes, masked, .. } = case.kind else { unreachable!("copies are copies") };
+        let OpKind::Nv(NvOp::CopyAsync { bytes, masked, .. }) = case.kind else { unreachable!("copies are copies") };
         let mut inputs = random_cells(4, 2);
         inputs.iter_mut().for_each(|c| c[2] &= 1);
         let found = cells(&case.func, machine("sm_80"), &inputs, 2);
@@ -150,7 +150,9 @@ fn copies_arrive_in_shared_memory() {
 #[test]
 fn matrices_are_fragments() {
     for case in cases::matrices() {
-        let OpKind::LoadMatrix { n, transposed, .. } = case.kind else { unreachable!("matrices are matrices") };
+        let OpKind::Nv(NvOp::LoadMatrix { n, transposed, .. }) = case.kind else {
+            unreachable!("matrices are matrices")
+        };
         let inputs = random_cells(2, 1);
         let found = cells(&case.func, machine("sm_80"), &inputs, 2);
         for (thread, found) in found.iter().enumerate() {
