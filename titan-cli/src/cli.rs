@@ -143,14 +143,9 @@ fn emit() -> Command {
                 .value_parser(Arguments::ALL.map(Arguments::name))
                 .help("The variant for aligned arguments, for aligned inputs and any outputs, or for any arguments"),
         )
-        .arg(
-            Arg::new("schedule")
-                .long("schedule")
-                .value_name("BY")
-                .default_value("rule")
-                .value_parser(["rule", "swing"])
-                .help("Who schedules loops: the rule, or the modulo scheduler (docs/scheduling.md)"),
-        )
+        .arg(Arg::new("schedule").long("schedule").value_name("BY").value_parser(["rule", "swing"]).help(
+            "Who schedules loops, whatever the kernel says: the rule, or the modulo scheduler (docs/scheduling.md)",
+        ))
         .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
             "The variant for devices with this much shared memory per program; without it, the one for all devices",
         ))

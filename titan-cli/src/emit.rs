@@ -6,8 +6,8 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::{Arguments, Backend as _, loop_graphs, stages, stages_by_swing};
-use titan_core::ir::Kernel;
+use titan_core::driver::{Arguments, Backend as _, loop_graphs, stages};
+use titan_core::ir::{Kernel, Scheduler};
 use titan_core::plan::LowerError;
 use titan_core::schedule::text;
 use titan_core::text::{Located, parse_located, print};
@@ -43,10 +43,13 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         return Err(none(path));
     }
     let mut printed = Vec::new();
-    for Located { kernel, at } in located {
+    for Located { mut kernel, at } in located {
         let name = kernel.sig.name.clone();
+        if let Some(asked) = Scheduler::ALL.into_iter().find(|one| one.name() == word("schedule")) {
+            kernel.sig.scheduler = Some(asked);
+        }
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared, word("schedule"))) {
+            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared)) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -71,13 +74,12 @@ fn of_stage(
     kernel: &Verified,
     machine: &Machine,
     stage: &str,
-    (access, shared, scheduler): (&str, Option<u32>, &str),
+    (access, shared): (&str, Option<u32>),
 ) -> Result<String, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel));
     }
     let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
-    let stages = if scheduler == "swing" { stages_by_swing } else { stages };
     let all = stages(kernel, machine, arguments, shared)?;
     Ok(match stage {
         "rings" => print(&all.rings),

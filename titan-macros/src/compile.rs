@@ -142,6 +142,7 @@ fn one(
         return None;
     }
     sh.b.set_tails(item.config.tails);
+    sh.b.set_scheduler(item.config.scheduler);
     if let Some(grid) = &grid {
         sh.b.set_grid(grid.clone());
     }

@@ -110,7 +110,7 @@ pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &[&str]) -> Option<Diagnost
     let name = &kernel.sig.name;
     let error = |title: String| Diagnostic::new(Code::BulkRequired, Loc::default(), title);
     let machines = generated(chosen).filter_map(|name| Machine::from_name(name).ok());
-    let mut machines = machines.filter(|machine| machine.target().bulk_tensor).peekable();
+    let mut machines = machines.filter(|machine| machine.target().box_copies().is_some()).peekable();
     if machines.peek().is_none() {
         let title = format!("`{name}`: none of its targets has bulk copies of tiles (TMA)");
         return Some(error(title).help("list `sm_90a` in `targets(..)`, or remove `tma`"));

@@ -40,7 +40,7 @@ pub use road::{barrier_program, barrier_program_ahead};
 pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
 
 use crate::artifact::Variant;
-use crate::ir::{HostExpr, Kernel};
+use crate::ir::{HostExpr, Kernel, Scheduler};
 use crate::lane::{Func, MmaAtom};
 use crate::lay_out::lay_out;
 use crate::lower::{self, Lowered};
@@ -277,24 +277,6 @@ pub fn stages(
     stages_of(kernel, backend, shared_bytes, |target| made(kernel, target, arguments))
 }
 
-/// The stages of a kernel with the loops of the rule's schedule as the modulo scheduler places them, where that can be carried out.
-///
-/// # Errors
-/// The errors of [`compile`].
-pub fn stages_by_swing(
-    kernel: &Verified,
-    backend: &dyn Backend,
-    arguments: impl Into<Arguments>,
-    shared_bytes: Option<u32>,
-) -> Result<Stages, LowerError> {
-    let arguments = arguments.into();
-    stages_of(kernel, backend, shared_bytes, |target| {
-        let mut prepared = prepared(kernel, target, arguments, None)?;
-        prepared.filled.schedule = swing::improved(&prepared.laid_out, target, &prepared.filled.schedule);
-        finished(kernel, target, prepared)
-    })
-}
-
 /// The stages of what is made for devices that allow so much shared memory, or else for as many devices as possible.
 fn stages_of(
     kernel: &Verified,
@@ -382,6 +364,8 @@ struct Prepared {
     no_cluster: Option<NoCluster>,
     /// As [`Made::pays`].
     pays: Option<HostExpr>,
+    /// What the modulo scheduler placed, if the kernel asks for it.
+    placed: Option<String>,
 }
 
 /// Chooses the schedule of a kernel.
@@ -399,13 +383,18 @@ fn prepared(
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays })
+    let placed = match kernel.sig.scheduler {
+        Some(Scheduler::Swing) => Some(swing::place(&laid_out, target, &mut filled.schedule)),
+        // The default: on no machine are the loops of the modulo scheduler shorter on all shapes that are measured.
+        Some(Scheduler::Rule) | None => None,
+    };
+    Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays, placed })
 }
 
 /// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose
 /// program can.
 fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Made, LowerError> {
-    let Prepared { filled, laid_out, no_cluster, pays } = prepared;
+    let Prepared { filled, laid_out, no_cluster, pays, placed } = prepared;
     let simpler = filled.schedule.simpler();
     let why = match carried_out(kernel, filled, laid_out) {
         Ok(mut made) => {
@@ -413,6 +402,7 @@ fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Ma
                 made.notes.extend(not_chosen::notes(&made, no_cluster));
             }
             made.notes.extend(crowded::notes(&made));
+            made.notes.extend(placed);
             return Ok(Made { pays, ..made });
         }
         Err(Stop::Refused(error)) => return Err(error),

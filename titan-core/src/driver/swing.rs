@@ -22,10 +22,11 @@ use crate::schedule::swing::Options;
 use crate::schedule::{self, Plan, plan};
 use crate::target::Target;
 
-/// The schedule with the loops of the laid-out kernel as the modulo scheduler places them, where it finds something that can be carried out.
-pub(super) fn improved(kernel: &Kernel, target: &Target, rule: &Schedule) -> Schedule {
-    let mut best = rule.clone();
-    let Ok(graphs) = loop_graphs(kernel, target) else { return best };
+/// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out; and a
+/// note that says where it did.
+pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule) -> String {
+    let graphs = loop_graphs(kernel, target).unwrap_or_default();
+    let mut placed = 0;
     let all = bodies(kernel);
     let live = i64::from(target.registers.saturating_sub(OTHER_REGISTERS));
     for graph in &graphs {
@@ -39,16 +40,22 @@ pub(super) fn improved(kernel: &Kernel, target: &Target, rule: &Schedule) -> Sch
         let Some(places) = places(kernel, graph, ops, &from_first_product(kernel, graph, &found.schedule)) else {
             continue;
         };
-        let tried = with(kernel, &best, ops, Body { number, places });
+        let tried = with(kernel, schedule, ops, Body { number, places });
         let carried_out = tried.filter(|tried| {
             let scheduled = annotate(kernel, &tried.bodies);
             scheduled.is_some_and(|scheduled| {
                 modulo::expand(&scheduled).is_ok_and(|made| modulo::check(&scheduled, &made).is_ok())
             })
         });
-        best = carried_out.unwrap_or(best);
+        if let Some(carried_out) = carried_out {
+            *schedule = carried_out;
+            placed += 1;
+        }
     }
-    best
+    let all = graphs.len();
+    let rest =
+        if placed == all { "" } else { "; for the others it has nothing that fits, and schedule(rule) places them" };
+    format!("schedule(swing): {placed} of {all} loops are placed by the modulo scheduler{rest}")
 }
 
 /// The schedule with this body, and with what it says of rings that the body fills.

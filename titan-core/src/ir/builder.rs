@@ -8,7 +8,8 @@ use super::fold;
 use super::host_expr::{HostExpr, Symbol};
 use super::infer::{TypeError, infer};
 use super::kernel::{
-    Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Tails, Value, ValueData,
+    Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Scheduler, Signature, Tails,
+    Value, ValueData,
 };
 use super::op::{ForKind, Loc, Op, OpId, OpKind};
 use super::{Access, Elem, Encoding, LaidOut, Layout, LayoutId, Pipe, PipeDecl, Place, RoleDecl, TtgOp, Ty};
@@ -56,6 +57,7 @@ impl Builder {
             grid: GridSpec::Extents(Vec::new()),
             partial: false,
             tails: None,
+            scheduler: None,
             requires: Vec::new(),
         };
         let kernel = Kernel {
@@ -171,6 +173,11 @@ impl Builder {
     /// Sets whether the grid may leave parts of outputs unwritten.
     pub fn set_partial(&mut self, partial: bool) {
         self.kernel.sig.partial = partial;
+    }
+
+    /// Sets what places the operations of pipelined loops in stages.
+    pub fn set_scheduler(&mut self, scheduler: Option<Scheduler>) {
+        self.kernel.sig.scheduler = scheduler;
     }
 
     /// Sets how the last iterations of loops, with tiles that extend beyond the end of a tensor, are executed.

@@ -134,6 +134,8 @@ pub struct Signature {
     pub requires: Vec<HostExpr>,
     /// How the last iterations of loops are executed if their tiles extend beyond the end of a tensor; `None`: the compiler decides.
     pub tails: Option<Tails>,
+    /// What places the operations of pipelined loops in stages; `None`: the compiler decides.
+    pub scheduler: Option<Scheduler>,
 }
 
 /// How iterations of loops over MMAs are executed whose tiles extend beyond the end of a tensor.
@@ -155,6 +157,29 @@ impl Tails {
         match self {
             Tails::Split => "split",
             Tails::ZeroFilled => "zero_filled",
+        }
+    }
+}
+
+/// What places the operations of pipelined loops in stages, and orders them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// A rule: copies as early as slots allow, the first fragments of an iteration in the one before, all else in the last stage.
+    Rule,
+    /// Swing modulo scheduling, from the units and latencies of the machine.
+    Swing,
+}
+
+impl Scheduler {
+    /// All choices.
+    pub const ALL: [Scheduler; 2] = [Scheduler::Rule, Scheduler::Swing];
+
+    /// The name in kernels and in the text form.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scheduler::Rule => "rule",
+            Scheduler::Swing => "swing",
         }
     }
 }

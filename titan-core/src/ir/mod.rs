@@ -60,8 +60,8 @@ pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
 pub use kernel::{
-    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Signature, Tails, Value,
-    ValueData,
+    Access, Block, BlockData, Def, DimSpec, GridSpec, InstanceArg, Kernel, Param, ParamKind, Scheduler, Signature,
+    Tails, Value, ValueData,
 };
 pub use local::{Fold, LocalOp};
 pub use need::{Need, Parts};

@@ -45,6 +45,8 @@ pub(crate) struct KernelConfig {
     pub(crate) targets: Option<Vec<&'static str>>,
     /// `tails(..)`: the treatment of iterations whose tiles are not whole; `None`: the compiler decides.
     pub(crate) tails: Option<titan_core::ir::Tails>,
+    /// `schedule(..)`: what places the operations of pipelined loops in stages; `None`: the compiler decides.
+    pub(crate) scheduler: Option<titan_core::ir::Scheduler>,
     /// `require(..)`
     pub(crate) requires: Vec<Expr>,
     /// `require(tma)`

@@ -9,9 +9,9 @@ use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Token, token};
 use titan_core::diag::Code;
-use titan_core::ir::Tails;
+use titan_core::ir::{Scheduler, Tails};
 
-const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `targets(..)`, `allow(..)`, `notes` and `crate = path`";
+const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `schedule(..)`, `targets(..)`, `allow(..)`, `notes` and `crate = path`";
 
 /// One `key(..)` or `key = ..`.
 struct Entry {
@@ -26,6 +26,7 @@ enum Value {
     Exprs(Vec<syn::Expr>),
     Targets(Vec<Target>),
     Tails(Vec<Ident>),
+    Schedule(Vec<Ident>),
     Allow(Vec<Ident>),
     Notes,
     Path(TokenStream),
@@ -58,7 +59,8 @@ pub(super) fn config(p: &mut Parser<'_>, attr: TokenStream) -> KernelConfig {
                 config.partial = partial;
             }
             (_, Value::Targets(list)) => config.targets = Some(targets(p, &key, &list)),
-            (_, Value::Tails(list)) => config.tails = tails(p, &key, &list),
+            (_, Value::Tails(list)) => config.tails = one_word(p, &key, &list, &Tails::ALL, Tails::name),
+            (_, Value::Schedule(list)) => config.scheduler = one_word(p, &key, &list, &Scheduler::ALL, Scheduler::name),
             (_, Value::Allow(list)) => config.warnings.silenced = allowed(p, &key, &list),
             (_, Value::Notes) => config.warnings.notes = true,
             (_, Value::Exprs(list)) => {
@@ -93,6 +95,7 @@ impl syn::parse::Parse for Entry {
                 "require" => Value::Exprs(list(&body)?),
                 "targets" => Value::Targets(list(&body)?),
                 "tails" => Value::Tails(list(&body)?),
+                "schedule" => Value::Schedule(list(&body)?),
                 "allow" => Value::Allow(list(&body)?),
                 "notes" => return Err(syn::Error::new(key.span(), "`notes` is written alone, without parentheses")),
                 "crate" => Value::Path(body.parse()?),
@@ -119,7 +122,7 @@ impl syn::parse::Parse for Entry {
         match key.to_string().as_str() {
             "crate" => Ok(Entry { key, value: Value::Path(expr.to_token_stream()) }),
             "notes" => Err(syn::Error::new(equals.span, "`notes` has no value: write it alone")),
-            "instances" | "grid" | "require" | "roles" | "tails" | "targets" | "allow" => {
+            "instances" | "grid" | "require" | "roles" | "tails" | "schedule" | "targets" | "allow" => {
                 Err(syn::Error::new(equals.span, format!("`{key}` is written with parentheses: `{key}(..)`")))
             }
             _ => Ok(Entry { key, value: Value::Unknown }),
@@ -201,16 +204,25 @@ fn list<T: syn::parse::Parse>(input: ParseStream<'_>) -> syn::Result<Vec<T>> {
     Ok(Punctuated::<T, Token![,]>::parse_terminated(input)?.into_iter().collect())
 }
 
-/// The one word of `tails(..)`.
-fn tails(p: &Parser<'_>, key: &Ident, words: &[Ident]) -> Option<Tails> {
-    let help = || "write `tails(split)` or `tails(zero_filled)`, or leave it out: then the compiler decides";
+/// The one word of `tails(..)` or `schedule(..)`.
+fn one_word<T: Copy>(
+    p: &Parser<'_>,
+    key: &Ident,
+    words: &[Ident],
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Option<T> {
+    let help = || {
+        let forms: Vec<String> = all.iter().map(|one| format!("`{key}({})`", name(*one))).collect();
+        format!("write {}, or leave it out: then the compiler decides", forms.join(" or "))
+    };
     let [word] = words else {
-        p.cx.error_help(Code::Attribute, key.span(), "`tails(..)` takes one word", help());
+        p.cx.error_help(Code::Attribute, key.span(), format!("`{key}(..)` takes one word"), help());
         return None;
     };
-    let found = Tails::ALL.into_iter().find(|tails| word == tails.name());
+    let found = all.iter().copied().find(|one| word == name(*one));
     if found.is_none() {
-        p.cx.error_help(Code::Attribute, word.span(), format!("unknown word `{word}` in `tails(..)`"), help());
+        p.cx.error_help(Code::Attribute, word.span(), format!("unknown word `{word}` in `{key}(..)`"), help());
     }
     found
 }

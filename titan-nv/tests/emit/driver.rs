@@ -3,9 +3,9 @@
 use super::loops;
 use super::tiles::{kernels, some_kernels};
 use std::collections::BTreeSet;
-use titan_core::artifact::Assumption;
+use titan_core::artifact::{Assumption, Variant};
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
-use titan_core::ir::{Effect, LocalOp, NvOp, Op, OpKind, Planned};
+use titan_core::ir::{Effect, LocalOp, NvOp, Op, OpKind, Planned, Scheduler};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
@@ -71,7 +71,7 @@ fn a_schedule_says_all_that_was_decided() {
 fn devices_with_more_memory_get_more_slots() {
     let kernel = gemm(128, 256, 64);
     let variants = compile(&kernel, machine(), None).unwrap();
-    let of = |v: &titan_core::artifact::Variant| {
+    let of = |v: &Variant| {
         let granted = v.assumptions.iter().find_map(|a| match a {
             Assumption::SharedMemory { bytes } => Some(bytes / 1024),
             _ => None,
@@ -84,6 +84,24 @@ fn devices_with_more_memory_get_more_slots() {
     // Four slots of 8 KiB fit everywhere.
     let small = compile(&gemm(64, 64, 32), machine(), None).unwrap();
     assert!(small.iter().all(|v| of(v).0.is_none()));
+}
+
+/// A kernel that asks for the modulo scheduler says how many of its loops it placed; others have the rule's code.
+#[test]
+fn the_scheduler_that_a_kernel_asks_for_places_its_loops() {
+    let of = |scheduler| {
+        let mut kernel = parse_one(&loops::gemm([128, 128, 64])).unwrap();
+        kernel.sig.scheduler = scheduler;
+        compile(&verify(kernel).unwrap(), machine(), None).unwrap()
+    };
+    let (default, rule, swing) = (of(None), of(Some(Scheduler::Rule)), of(Some(Scheduler::Swing)));
+    let note = |v: &Variant| v.notes.iter().find(|note| note.starts_with("schedule(swing)")).cloned();
+    assert_eq!(default, rule);
+    assert!(rule.iter().all(|v| note(v).is_none()));
+    let said: Vec<Option<String>> = swing.iter().map(note).collect();
+    let placed = "schedule(swing): 1 of 1 loops are placed by the modulo scheduler".to_owned();
+    assert!(said.contains(&Some(placed)) && said.iter().all(Option::is_some), "{said:?}");
+    assert_ne!(rule[0].payload, swing[0].payload);
 }
 
 /// Each is rejected with a message, and nothing panics.

@@ -1,7 +1,8 @@
 //! Kernels from text to results.
 
 use titan_core::artifact::{Assumption, GridRule, Variant};
-use titan_core::driver::{compile, lower, stages, stages_by_swing};
+use titan_core::driver::{compile, lower, stages};
+use titan_core::ir::Scheduler;
 use titan_core::launch::abi::{self, GpuArg};
 use titan_core::launch::report;
 use titan_core::num::Format;
@@ -49,10 +50,16 @@ pub(crate) fn embedded(text: &str, aligned: bool) -> Code {
 
 /// For all devices, with loops as the modulo scheduler places them; and whether that differs from the rule's schedule.
 pub(crate) fn by_swing(text: &str) -> (Code, bool) {
-    let kernel = verified(text);
     let machine = machine("sm_80");
-    let rule = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let made = stages_by_swing(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let of = |scheduler| {
+        let mut kernel = titan_core::text::parse_one(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+        kernel.sig.scheduler = Some(scheduler);
+        let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+        let stages = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        (kernel, stages)
+    };
+    let (_, rule) = of(Scheduler::Rule);
+    let (kernel, made) = of(Scheduler::Swing);
     let source = String::from_utf8(made.code.payload.clone()).unwrap();
     let module = Module::parse(&source).unwrap_or_else(|e| panic!("{e}\n{source}"));
     let entry = made.code.config.iter().find(|(name, _)| name == "entry").map(|(_, value)| value.clone()).unwrap();

@@ -6,7 +6,7 @@ use crate::collections::SortedMap;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::{
     Access, Block, BlockData, Def, DimSpec, Field, GridSpec, HostExpr, InstanceArg, Kernel, Loc, Param, ParamKind,
-    PipeDecl, PipeSpace, Place, RoleDecl, Signature, Tails, Ty, Value, ValueData,
+    PipeDecl, PipeSpace, Place, RoleDecl, Scheduler, Signature, Tails, Ty, Value, ValueData,
 };
 use crate::text::lex::{Tok, unquote};
 
@@ -56,9 +56,12 @@ impl<'a> Parser<'a> {
         let declared = self.list(")", |p| p.param(&mut scope, &mut bound))?;
         let (grid, partial) = self.grid(&mut scope)?;
         let requires = if self.eat_word("require") { self.exprs(&mut scope)? } else { Vec::new() };
-        let tails = if self.eat_word("tails") { Some(self.tails()?) } else { None };
+        let tails = if self.eat_word("tails") { Some(self.word_of(&Tails::ALL, Tails::name)?) } else { None };
+        let scheduler =
+            if self.eat_word("schedule") { Some(self.word_of(&Scheduler::ALL, Scheduler::name)?) } else { None };
         let (names, params): (Vec<Name<'a>>, Vec<Param>) = declared.into_iter().unzip();
-        let mut sig = Signature { name, instance, symbols: scope.symbols, params, grid, partial, requires, tails };
+        let mut sig =
+            Signature { name, instance, symbols: scope.symbols, params, grid, partial, requires, tails, scheduler };
         self.resolve(&mut sig, &names, &scope.mentioned)?;
         Ok((sig, names))
     }
@@ -210,16 +213,16 @@ impl<'a> Parser<'a> {
         Ok((GridSpec::Extents(self.exprs(scope)?), partial))
     }
 
-    /// `(split)`
-    fn tails(&mut self) -> Parse<Tails> {
+    /// One of some words: `(split)`
+    fn word_of<T: Copy>(&mut self, all: &[T], name: fn(T) -> &'static str) -> Parse<T> {
         self.expect("(")?;
-        let found = Tails::ALL.into_iter().find(|tails| self.eat_word(tails.name()));
-        let Some(tails) = found else {
-            let error = self.unexpected("`split` or `zero_filled`");
+        let Some(found) = all.iter().copied().find(|one| self.eat_word(name(*one))) else {
+            let words: Vec<String> = all.iter().map(|one| format!("`{}`", name(*one))).collect();
+            let error = self.unexpected(&words.join(" or "));
             return self.error(error);
         };
         self.expect(")")?;
-        Ok(tails)
+        Ok(found)
     }
 
     fn exprs(&mut self, scope: &mut Scope<'a>) -> Parse<Vec<HostExpr>> {

@@ -39,6 +39,9 @@ impl Printer<'_> {
         if let Some(tails) = sig.tails {
             self.put(format_args!(" tails({})", tails.name()));
         }
+        if let Some(scheduler) = sig.scheduler {
+            self.put(format_args!(" schedule({})", scheduler.name()));
+        }
         self.out.push(' ');
     }
 

@@ -1,0 +1,8 @@
+//! The twin of `ui/attribute/schedule.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(schedule(swing))]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<64>([p]));
+}
