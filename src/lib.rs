@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
 #![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
+mod dispatch;
 mod error;
 pub mod lang;
 pub mod prelude;
@@ -27,6 +28,7 @@ pub mod prelude;
     )
 )]
 mod runtime;
+pub mod safetensors;
 
 /// Compiles a function to a GPU kernel during `cargo build`.
 ///
@@ -135,9 +137,12 @@ pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Choice, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream,
-    Tensor, VariantInfo, View, ViewMut, kernels,
+    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
+    Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo, View,
+    ViewMut, kernels,
 };
+/// An element type as a value: `T::ELEM`, `tensor.elem()`.
+pub use titan_core::ir::Elem as ElemType;
 
 /// The options of a simulated device: when copies complete, and how roles interleave. See [`Device::simulator`].
 #[cfg(feature = "simulator")]
@@ -155,9 +160,12 @@ pub mod emu {
 /// Functions for expansions of `#[titan::kernel]`. Internal: they change without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use titan_macros::{compile, missing, step};
+    pub use titan_macros::{compile, dispatch, missing, step};
 
-    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Listed, Reference};
+    pub use crate::runtime::{
+        Absent, Declares, ElemChoice, HostTensor, KernelRef, LaunchArg, Listed, Reference, no_arm, position,
+        run_reference,
+    };
     pub use inventory;
 }
 

@@ -56,8 +56,14 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     (sig.asyncness, sig.unsafety, sig.constness, sig.abi, sig.variadic) = (None, None, None, None, None);
     let (vis, name) = (&item.vis, sig.ident.clone());
     sig.output = syn::ReturnType::Default;
-    let mut reference = sig.clone();
-    reference.ident = syn::Ident::new("reference", name.span());
+    let named = |name: &str| {
+        let mut other = sig.clone();
+        other.ident = syn::Ident::new(name, sig.ident.span());
+        other
+    };
+    let (reference, generic, generic_reference) = (named("reference"), named("generic"), named("generic_reference"));
+    let mut declares = named("declares");
+    declares.inputs.clear();
     quote! {
         #errors
         #used
@@ -71,6 +77,18 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
             #[allow(unused, clippy::all)]
             #[doc(hidden)]
             #vis #reference -> #krate::Result<()> { ::core::unreachable!() }
+            #[allow(unused, clippy::all)]
+            #[doc(hidden)]
+            #vis #generic -> #krate::Launch<'static> { ::core::unreachable!() }
+            #[allow(unused, clippy::all)]
+            #[doc(hidden)]
+            #vis #generic_reference -> #krate::Result<()> { ::core::unreachable!() }
+            #[allow(unused, clippy::all)]
+            #[doc(hidden)]
+            #vis const #declares -> ::core::primitive::bool { false }
+            #[allow(dead_code)]
+            #[doc(hidden)]
+            #vis const fn instances() -> &'static [#krate::Instance] { &[] }
         }
     }
 }

@@ -1,0 +1,88 @@
+//! The kernels of these tests: several element types, constants and flags, in modules and in macros, with companions and optional tensors.
+
+use titan::prelude::*;
+
+/// y = x · by
+#[titan::kernel(instances(T in [f16, bf16, f32], BN in [64, 256]))]
+pub(crate) fn scale<T: Float, const BN: i32>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &mut Tensor<T, 1>, by: f32) {
+    let p = program_id(0);
+    y.store_tile([p], (x.load_tile::<BN>([p]).cast::<f32>() * by).cast());
+}
+
+/// The same elements as another type; only some pairs are declared.
+#[titan::kernel(instances((T, U) in [(f32, f16), (f16, f32), (f32, bf16)], BN in [128]))]
+pub(crate) fn convert<T: Float, U: Float, const BN: i32>(
+    #[shape(N)] x: &Tensor<T, 1>,
+    #[shape(N)] y: &mut Tensor<U, 1>,
+) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]).cast::<U>());
+}
+
+#[titan::device]
+fn shifted<const N: i32>(x: Tile<f32, N>, by: f32) -> Tile<f32, N> {
+    x + by
+}
+
+#[titan::constant]
+pub(crate) const WIDE: i32 = 32 * 4;
+
+/// One sum for each row, of squares if `SQUARED`; `bias` is added. It has companions, so that it is expanded in steps.
+#[titan::kernel(
+    instances(T in [f16, f32], BN in [32, WIDE], SQUARED in [false, true]),
+    grid(M),
+    require(N <= BN),
+)]
+pub(crate) fn row_sum<T: Float, const BN: i32, const SQUARED: bool>(
+    #[shape(M, N)] x: &Tensor<T, 2>,
+    #[shape(N)] bias: Option<&Tensor<f32, 1>>,
+    #[shape(M)] y: &mut Tensor<f32, 1>,
+) {
+    let m = program_id(0);
+    let mut v = shifted(x.load_tile::<1, BN>([m, 0]).reshape::<BN>().cast::<f32>(), 0.0);
+    if let Some(b) = bias {
+        v += b.load_tile::<BN>([0]);
+    }
+    if SQUARED {
+        v = v * v;
+    }
+    y.set([m], v.reduce_sum::<0>());
+}
+
+/// A kernel that a macro makes, in a module, visible there and above.
+pub(crate) mod made {
+    use titan::prelude::*;
+
+    macro_rules! plus {
+        ($name:ident, $bound:ident, [$($elem:ident),*], $by:expr) => {
+            #[titan::kernel(instances(T in [$($elem),*], BN in [64]))]
+            pub(in super::super) fn $name<T: $bound, const BN: i32>(#[shape(N)] x: &mut Tensor<T, 1>) {
+                let p = program_id(0);
+                x.store_tile([p], x.load_tile::<BN>([p]) + $by);
+            }
+        };
+    }
+    plus!(plus_three, Int, [i32, u8], 3);
+    plus!(plus_half, Float, [f32, f64], 0.5);
+}
+
+/// Without generic parameters.
+#[titan::kernel]
+pub(crate) fn negate(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], -x.load_tile::<64>([p]));
+}
+
+/// Twenty instances: more than a message lists.
+#[titan::kernel(instances(A in [1, 2, 4, 8, 16], B in [1, 2, 4, 8]))]
+pub(crate) fn many<const A: i32, const B: i32>(#[shape(M, N)] y: &mut Tensor<i32, 2>) {
+    let (m, n) = (program_id(0), program_id(1));
+    y.store_tile([m, n], Tile::<i32, A, B>::full(A * 100 + B));
+}
+
+/// The accumulator's type belongs to no tensor.
+#[titan::kernel(instances(ACC in [f32, f64], BN in [64]), grid(1), require(N <= BN))]
+pub(crate) fn total<ACC: Float, const BN: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(1)] y: &mut Tensor<f32, 1>) {
+    let sum = x.load_tile::<BN>([program_id(0)]).cast::<ACC>().reduce_sum::<0>();
+    y.set([0], sum.cast::<f32>());
+}
