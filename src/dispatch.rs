@@ -54,6 +54,6 @@
 #[macro_export]
 macro_rules! dispatch {
     ($($tokens:tt)*) => {
-        $crate::__private::dispatch!($crate; $($tokens)*)
+        $crate::dispatch_by_value!($crate; $($tokens)*)
     };
 }

@@ -138,8 +138,8 @@ pub use runtime::hip;
 pub use error::{Error, Location, Result};
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor, VariantInfo, View,
-    ViewMut, kernels,
+    ElemChoice, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
+    VariantInfo, View, ViewMut, kernels,
 };
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;
@@ -157,14 +157,17 @@ pub mod emu {
     pub use titan_nv::emu::{Completion, Options, Schedule};
 }
 
+// Called by `dispatch!`: rustc mentions its path in messages.
+#[doc(hidden)]
+pub use titan_macros::dispatch as dispatch_by_value;
+
 /// Functions for expansions of `#[titan::kernel]`. Internal: they change without notice.
 #[doc(hidden)]
 pub mod __private {
-    pub use titan_macros::{compile, dispatch, missing, step};
+    pub use titan_macros::{compile, missing, step};
 
     pub use crate::runtime::{
-        Absent, Declares, ElemChoice, HostTensor, KernelRef, LaunchArg, Listed, Reference, no_arm, position,
-        run_reference,
+        Absent, Declares, HostTensor, KernelRef, LaunchArg, Listed, Reference, no_arm, position, run_reference,
     };
     pub use inventory;
 }

@@ -202,7 +202,7 @@ fn arms(krate: &TokenStream, tokens: &[TokenTree]) -> Parsed<TokenStream> {
         return Err(malformed(greater.span(), "the code of the arm is missing"));
     }
     let listed: Vec<TokenTree> = list.stream().into_iter().collect();
-    let (mut cases, mut known) = (TokenStream::new(), Vec::new());
+    let (mut cases, mut known, mut errors) = (TokenStream::new(), Vec::new(), TokenStream::new());
     for ty in listed.split(|t| is(t, ',')).filter(|t| !t.is_empty()) {
         let elem = match ty.last() {
             Some(TokenTree::Ident(i)) => Elem::from_name(&i.to_string()),
@@ -213,11 +213,14 @@ fn arms(krate: &TokenStream, tokens: &[TokenTree]) -> Parsed<TokenStream> {
             let text: TokenStream = ty.iter().cloned().collect();
             let title = format!("expected an element type for `{name}`, found `{text}`");
             let help = format!("element types: {}", all.join(", "));
-            return Err(Diagnostic::new(Code::Dispatch, at(ty.first()), title).help(help));
+            errors.extend(compile_error(&Diagnostic::new(Code::Dispatch, at(ty.first()), title).help(help)));
+            continue;
         };
         if known.contains(&elem) {
             let title = format!("`{elem}` is listed twice");
-            return Err(Diagnostic::new(Code::Dispatch, at(ty.first()), title).help("remove one of the two"));
+            let twice = Diagnostic::new(Code::Dispatch, at(ty.first()), title).help("remove one of the two");
+            errors.extend(compile_error(&twice));
+            continue;
         }
         known.push(elem);
         let variant = format_ident!("{elem:?}");
@@ -229,8 +232,12 @@ fn arms(krate: &TokenStream, tokens: &[TokenTree]) -> Parsed<TokenStream> {
             }
         });
     }
-    if known.is_empty() {
+    if known.is_empty() && errors.is_empty() {
         return Err(malformed(list.span_open(), "the list of element types is empty"));
+    }
+    if !errors.is_empty() {
+        // The code is checked for the other types, so that what it uses counts as used.
+        return Ok(quote!(match #(#elem)* { #cases _ => { #errors } }));
     }
     let listed = known.iter().map(|e| format_ident!("{e:?}"));
     Ok(quote! {

@@ -95,10 +95,9 @@ impl Expansion<'_> {
                 (GenericKind::ConstInt(_), _) => (quote!(::core::primitive::i32), quote!(Int(#name))),
                 (GenericKind::ConstBool, _) => (quote!(::core::primitive::bool), quote!(Bool(#name))),
                 (GenericKind::Elem | GenericKind::Shape, None) => (quote!(#krate::ElemType), quote!(Elem(#name))),
-                (GenericKind::Elem | GenericKind::Shape, Some(elem)) => (
-                    quote!(impl #krate::__private::ElemChoice),
-                    quote!(Elem(#krate::__private::ElemChoice::or(#name, #elem))),
-                ),
+                (GenericKind::Elem | GenericKind::Shape, Some(elem)) => {
+                    (quote!(impl #krate::ElemChoice), quote!(Elem(#krate::ElemChoice::or(#name, #elem))))
+                }
             };
             types.push(ty);
             values.push(quote!(#krate::GenericArg::#value));
