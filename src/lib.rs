@@ -177,4 +177,6 @@ pub mod __private {
 mod pages {
     #[doc = include_str!("../docs/language.md")]
     mod language {}
+    #[doc = include_str!("../docs/host.md")]
+    mod host {}
 }

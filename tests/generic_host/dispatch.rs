@@ -1,6 +1,6 @@
 //! `dispatch!`: instances and generic code chosen by values.
 
-use crate::kernels::{convert, made, many, row_sum, scale, total};
+use crate::kernels::{convert, device, made, many, named, row_sum, scale, total};
 use titan::prelude::*;
 use titan::{DynTensor, ElemType, Error, dispatch};
 
@@ -10,7 +10,7 @@ fn ramp(dev: &Device, n: usize) -> Tensor<f32, 1> {
 
 #[test]
 fn values_choose_the_instance_for_typed_tensors() {
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (ramp(&dev, 100), dev.zeros::<f32, 1>([100]).unwrap());
     for (width, by) in [(64, 2.0), (256, 3.0)] {
         dispatch!(scale::<x.elem(), width, >(&x, &mut y, by)).sync().unwrap();
@@ -24,7 +24,7 @@ fn values_choose_the_instance_for_typed_tensors() {
 
 #[test]
 fn flags_and_optional_tensors_are_values() {
-    let dev = Device::cpu();
+    let dev = device();
     let x = dev.full([2, 20], f16::from_f32(2.0)).unwrap();
     let (bias, mut y) = (dev.full([20], 1.0f32).unwrap(), dev.zeros([2]).unwrap());
     for (squared, plain, biased) in [(false, 40.0, 60.0), (true, 80.0, 180.0)] {
@@ -40,7 +40,7 @@ fn flags_and_optional_tensors_are_values() {
 
 #[test]
 fn an_element_type_of_no_tensor_is_given() {
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (dev.full([50], 0.5f32).unwrap(), dev.zeros([1]).unwrap());
     for acc in [ElemType::F32, ElemType::F64] {
         dispatch!(total::<acc, 64>(&x, &mut y)).sync().unwrap();
@@ -50,7 +50,7 @@ fn an_element_type_of_no_tensor_is_given() {
 
 #[test]
 fn values_without_an_instance_are_an_error_that_lists_the_instances() {
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (ramp(&dev, 10), dev.zeros::<f16, 1>([10]).unwrap());
     let error = dispatch!(convert::<_, _, 64>(&x, &mut y)).sync().unwrap_err();
     assert!(matches!(error, Error::NoInstance { .. }));
@@ -70,7 +70,7 @@ fn values_without_an_instance_are_an_error_that_lists_the_instances() {
 
 #[test]
 fn an_instance_of_the_list_is_launched() {
-    let dev = Device::cpu();
+    let dev = device();
     for instance in many::instances() {
         let (mut y, mut again) = (dev.zeros([16, 16]).unwrap(), dev.zeros([16, 16]).unwrap());
         dispatch!(many[instance](&mut y)).sync().unwrap();
@@ -83,7 +83,7 @@ fn an_instance_of_the_list_is_launched() {
 
 #[test]
 fn an_instance_of_another_kernel_is_refused() {
-    let dev = Device::cpu();
+    let dev = device();
     let mut y = dev.zeros([16, 16]).unwrap();
     let error = dispatch!(many[scale::instances()[0]](&mut y)).sync().unwrap_err();
     assert!(error.to_string().contains("no instance `many::<f16, 64>`"), "{error}");
@@ -91,7 +91,7 @@ fn an_instance_of_another_kernel_is_refused() {
 
 #[test]
 fn a_tensor_of_another_element_than_the_instance_is_refused_at_the_launch() {
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (ramp(&dev, 10), dev.zeros::<f32, 1>([10]).unwrap());
     let text = dispatch!(scale::<ElemType::F16, 64>(&x, &mut y, 1.0)).sync().unwrap_err().to_string();
     assert!(
@@ -106,7 +106,7 @@ fn a_tensor_of_another_element_than_the_instance_is_refused_at_the_launch() {
 
 #[test]
 fn tensors_of_run_time_types_are_dispatched_and_their_rank_is_checked() {
-    let dev = Device::cpu();
+    let dev = device();
     let x = DynTensor::from(ramp(&dev, 10));
     let mut y = DynTensor::zeros(&dev, x.elem(), x.shape()).unwrap();
     dispatch!(scale::<_, 64>(&x, &mut y, 2.0)).sync().unwrap();
@@ -122,7 +122,7 @@ fn tensors_of_run_time_types_are_dispatched_and_their_rank_is_checked() {
 
 #[test]
 fn an_output_that_shares_elements_with_an_input_is_refused() {
-    let dev = Device::cpu();
+    let dev = device();
     let x = std::sync::Arc::new(DynTensor::from(ramp(&dev, 10)));
     let mut y = x.view::<f32, 1>().unwrap().copy().unwrap();
     dispatch!(scale::<_, 64>(&x, &mut y, 2.0)).sync().unwrap();
@@ -131,7 +131,7 @@ fn an_output_that_shares_elements_with_an_input_is_refused() {
 
 #[test]
 fn a_launch_of_dispatch_is_one_like_any_other() {
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (ramp(&dev, 100), dev.zeros::<f32, 1>([100]).unwrap());
     dispatch!(scale::<_, 64>(&x, &mut y, 2.0)).launch(&dev.default_stream()).unwrap();
     assert_eq!(y.to_vec().unwrap()[99], 198.0);
@@ -157,7 +157,7 @@ fn sum(x: &DynTensor) -> titan::Result<f64> {
 
 #[test]
 fn a_run_time_element_type_chooses_generic_code() {
-    let dev = Device::cpu();
+    let dev = device();
     assert_eq!(sum(&dev.full([4], f16::from_f32(0.5)).unwrap().into()).unwrap(), 2.0);
     assert_eq!(sum(&dev.full([4], -3i32).unwrap().into()).unwrap(), -12.0);
     assert!(sum(&dev.zeros::<f32, 1>([0]).unwrap().into()).unwrap().is_nan());
@@ -190,8 +190,24 @@ fn other_macros_pass_kernels_and_values_on() {
             dispatch!($kernel::<_, $width>($($arg),*)).sync()
         };
     }
-    let dev = Device::cpu();
+    let dev = device();
     let (x, mut y) = (ramp(&dev, 10), dev.zeros::<f32, 1>([10]).unwrap());
     launched!(scale, 32 * 2, &x, &mut y, 2.0).unwrap();
     assert_eq!(y.to_vec().unwrap()[9], 18.0);
+}
+
+#[test]
+fn parameters_may_have_the_names_of_the_functions_own() {
+    fn sum<T: Num>(values: &Tensor<T, 1>) -> titan::Result<Vec<T>> {
+        let mut args = values.device().zeros([16])?;
+        named::generic::<T, 16>(values, Some(values), &mut args, 1).sync()?;
+        args.to_vec()
+    }
+    let dev = device();
+    let (x, mut y) = (dev.full([16], 20).unwrap(), dev.zeros::<i32, 1>([16]).unwrap());
+    dispatch!(named::<_, 16>(&x, Some(&x), &mut y, 2)).sync().unwrap();
+    assert_eq!(y.to_vec().unwrap(), [42; 16]);
+    dispatch!(named::reference[named::instances()[1]](&x, None, &mut y, 3)).unwrap();
+    assert_eq!(y.to_vec().unwrap(), [23; 16]);
+    assert_eq!(sum(&x).unwrap(), [41; 16]);
 }

@@ -1,5 +1,6 @@
 //! Tensors whose element type is known only at run time.
 
+use crate::kernels::device;
 use titan::prelude::*;
 use titan::{DynTensor, ElemType, Error};
 
@@ -10,7 +11,7 @@ fn problem(error: &Error) -> String {
 
 #[test]
 fn bytes_become_a_tensor_of_every_element_type() {
-    let dev = Device::cpu();
+    let dev = device();
     // Little-endian, from an odd address.
     let bytes: Vec<u8> = std::iter::once(0).chain((0..16u8).map(|b| b % 2)).collect();
     for elem in ElemType::ALL.into_iter().filter(|e| *e != ElemType::Tf32) {
@@ -27,7 +28,7 @@ fn bytes_become_a_tensor_of_every_element_type() {
 
 #[test]
 fn a_tensor_keeps_its_memory_when_it_gets_or_loses_its_type() {
-    let dev = Device::cpu();
+    let dev = device();
     let mut tensor = DynTensor::from(dev.from_fn([2, 3], |[i, j]| (3 * i + j) as f32).unwrap());
     tensor.view_mut::<f32, 2>().unwrap().write(&[9.0; 6]).unwrap();
     let view = tensor.view::<f32, 2>().unwrap();
@@ -37,7 +38,7 @@ fn a_tensor_keeps_its_memory_when_it_gets_or_loses_its_type() {
 
 #[test]
 fn another_type_or_rank_than_the_tensors_own_is_an_error() {
-    let dev = Device::cpu();
+    let dev = device();
     let mut tensor = DynTensor::zeros(&dev, ElemType::Bf16, &[2, 3]).unwrap();
     let error = tensor.view::<f16, 2>().unwrap_err();
     assert!(matches!(error, Error::NotOfType { .. }));
@@ -52,7 +53,7 @@ fn another_type_or_rank_than_the_tensors_own_is_an_error() {
 
 #[test]
 fn bytes_of_another_number_than_the_shape_needs_are_refused() {
-    let dev = Device::cpu();
+    let dev = device();
     for n in [0, 11, 13] {
         let error = DynTensor::from_bytes(&dev, ElemType::F32, &[3], &vec![0; n]).unwrap_err();
         let text = problem(&error);
@@ -63,7 +64,7 @@ fn bytes_of_another_number_than_the_shape_needs_are_refused() {
 
 #[test]
 fn bytes_that_are_no_value_of_the_type_are_refused() {
-    let dev = Device::cpu();
+    let dev = device();
     let error = DynTensor::from_bytes(&dev, ElemType::Bool, &[4], &[0, 1, 2, 0]).unwrap_err();
     assert!(problem(&error).contains("byte 2 begins an element that is no `bool`: a `bool` is 0 or 1"), "{error}");
     let fine = [0u8, 0x20, 0x80, 0x3F];
@@ -74,7 +75,7 @@ fn bytes_that_are_no_value_of_the_type_are_refused() {
 
 #[test]
 fn shapes_without_elements_and_scalars_are_tensors() {
-    let dev = Device::cpu();
+    let dev = device();
     let empty = DynTensor::from_bytes(&dev, ElemType::F16, &[3, 0, usize::MAX], &[]).unwrap();
     assert!(empty.is_empty() && empty.shape() == [3, 0, usize::MAX]);
     assert_eq!(empty.into_tensor::<f16, 3>().unwrap().to_vec().unwrap(), []);
@@ -85,7 +86,7 @@ fn shapes_without_elements_and_scalars_are_tensors() {
 
 #[test]
 fn shapes_that_no_tensor_has_are_refused() {
-    let dev = Device::cpu();
+    let dev = device();
     let error = DynTensor::zeros(&dev, ElemType::F32, &[1; 9]).unwrap_err();
     assert!(matches!(error, Error::Layout { .. }), "{error}");
     let error = DynTensor::from_bytes(&dev, ElemType::F32, &[usize::MAX, 2], &[]).unwrap_err();

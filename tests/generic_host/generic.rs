@@ -1,6 +1,6 @@
 //! Generic host code: no bound but that of the element.
 
-use crate::kernels::{convert, made, row_sum, scale, total};
+use crate::kernels::{convert, device, made, row_sum, scale, total};
 use titan::prelude::*;
 use titan::{Error, Launch};
 
@@ -43,7 +43,7 @@ impl CastTo for usize {
 }
 
 fn model_of<T: Float>() {
-    let dev = Device::cpu();
+    let dev = device();
     let model = Model::<T>::new(&dev, 3, 4).unwrap();
     assert_eq!(model.forward(None).unwrap(), [14.0, 30.0, 54.0]);
     let bias = dev.tensor([1.0f32, 0.0, 0.0, -3.0], [4]).unwrap();
@@ -65,7 +65,7 @@ fn launch_of<'a, T: Float, const BN: i32>(x: &'a Tensor<T, 1>, y: &'a mut Tensor
 
 #[test]
 fn constants_of_generic_code_choose_the_instance_too() {
-    let dev = Device::cpu();
+    let dev = device();
     let x = dev.full([300], 1.25f32).unwrap();
     let mut y = dev.zeros([300]).unwrap();
     launch_of::<f32, 64>(&x, &mut y).sync().unwrap();
@@ -76,7 +76,7 @@ fn constants_of_generic_code_choose_the_instance_too() {
 
 #[test]
 fn an_undeclared_instance_is_an_error_of_the_launch_that_lists_the_declared_ones() {
-    let dev = Device::cpu();
+    let dev = device();
     let x = dev.full([300], 1.25f64).unwrap();
     let mut y = dev.zeros([300]).unwrap();
     let error = launch_of::<f64, 64>(&x, &mut y).sync().unwrap_err();
@@ -102,7 +102,7 @@ fn an_error_of_the_arguments_names_the_instance() {
         let (x, mut y) = (dev.zeros::<T, 1>([8]).unwrap(), dev.zeros::<T, 1>([9]).unwrap());
         scale::generic::<T, 64>(&x, &mut y, 1.0).sync().unwrap_err()
     }
-    let text = odd::<bf16>(&Device::cpu()).to_string();
+    let text = odd::<bf16>(&device()).to_string();
     assert!(text.starts_with("kernel `scale::<bf16, 64>`: "), "{text}");
 }
 
@@ -119,7 +119,7 @@ fn generic_code_may_be_a_closure_with_several_element_types() {
         convert::generic::<U, T, 128>(&convert_all(&x)?, &mut back).sync()?;
         back.to_vec()
     }
-    let dev = Device::cpu();
+    let dev = device();
     let exact: Vec<f32> = (0..200u16).map(f32::from).collect();
     assert_eq!(there_and_back::<f32, f16>(&dev).unwrap(), exact);
     // (bf16, f32) is not declared, though each of the two types is.
@@ -136,7 +136,7 @@ fn generic_code_calls_the_reference() {
         scale::generic_reference::<T, 64>(&x, &mut again, 3.0)?;
         Ok((y.to_vec()?, again.to_vec()?))
     }
-    let (y, again) = both::<bf16>(&Device::cpu()).unwrap();
+    let (y, again) = both::<bf16>(&device()).unwrap();
     assert_eq!(y, again);
     assert_eq!(y[7], bf16::from_f32(21.0));
 }
@@ -153,7 +153,7 @@ fn kernels_of_macros_in_modules_are_called_by_generic_code() {
         made::plus_half::generic::<T, 64>(&mut x.slice_mut::<0>(0..10)?).sync()?;
         x.to_vec()
     }
-    let dev = Device::cpu();
+    let dev = device();
     assert_eq!(add::<i32>(&dev).unwrap(), [7; 70]);
     assert_eq!(add::<u8>(&dev).unwrap(), [7; 70]);
     assert!(add::<i64>(&dev).is_err());
@@ -167,8 +167,8 @@ fn an_element_type_of_no_tensor_is_chosen_by_generic_code() {
         total::generic::<ACC, 64>(&x, &mut y).sync()?;
         Ok(y.to_vec()?[0])
     }
-    assert_eq!(of::<f64>(&Device::cpu()).unwrap(), 25.0);
-    assert!(of::<f16>(&Device::cpu()).is_err());
+    assert_eq!(of::<f64>(&device()).unwrap(), 25.0);
+    assert!(of::<f16>(&device()).is_err());
 }
 
 #[test]

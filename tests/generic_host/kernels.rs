@@ -2,6 +2,11 @@
 
 use titan::prelude::*;
 
+/// The device that `TITAN_DEVICE` names, so that these tests run on others too.
+pub(crate) fn device() -> Device {
+    Device::best().unwrap()
+}
+
 /// y = x · by
 #[titan::kernel(instances(T in [f16, bf16, f32], BN in [64, 256]))]
 pub(crate) fn scale<T: Float, const BN: i32>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &mut Tensor<T, 1>, by: f32) {
@@ -85,4 +90,19 @@ pub(crate) fn many<const A: i32, const B: i32>(#[shape(M, N)] y: &mut Tensor<i32
 pub(crate) fn total<ACC: Float, const BN: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(1)] y: &mut Tensor<f32, 1>) {
     let sum = x.load_tile::<BN>([program_id(0)]).cast::<ACC>().reduce_sum::<0>();
     y.set([0], sum.cast::<f32>());
+}
+
+/// The parameters have names that the functions behind `dispatch!` use themselves.
+#[titan::kernel(instances(T in [f32, i32], N in [16]), grid(1), require(len == 16))]
+pub(crate) fn named<T: Num, const N: i32>(
+    #[shape(len)] values: &Tensor<T, 1>,
+    instance: Option<&Tensor<T, 1>>,
+    #[shape(len)] args: &mut Tensor<T, 1>,
+    nth: i32,
+) {
+    let mut v = values.load_tile::<N>([program_id(0)]) + Tile::<T, N>::full(nth.cast::<T>());
+    if let Some(more) = instance {
+        v += more.load_tile::<N>([0]);
+    }
+    args.store_tile([program_id(0)], v);
 }

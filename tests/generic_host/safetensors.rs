@@ -1,5 +1,6 @@
 //! Safetensors files: as the `safetensors` library writes them, and files that lie.
 
+use crate::kernels::device;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use titan::prelude::*;
@@ -46,7 +47,7 @@ fn files_of_the_library_are_read_with_every_element_type_that_titan_has() {
     let bytes = safetensors::serialize(views, None).unwrap();
     let parsed = SafeTensors::parse(&bytes).unwrap();
     assert_eq!(parsed.tensors().len(), types.len());
-    let dev = Device::cpu();
+    let dev = device();
     for (i, (_, elem)) in types.iter().enumerate() {
         let tensor = parsed.load(&dev, &format!("layer.\"{i}\".é")).unwrap();
         assert_eq!((tensor.elem(), tensor.shape()), (*elem, &[2, 3][..]));
@@ -63,7 +64,7 @@ fn files_of_the_library_are_read_with_every_element_type_that_titan_has() {
 fn a_weight_of_a_file_goes_to_the_kernel_for_its_element_type() {
     let weight: Vec<u8> = [1.5f32, -2.0].iter().flat_map(|v| bf16::from_f32(*v).to_le_bytes()).collect();
     let bytes = file(r#"{"w":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}"#, &weight);
-    let dev = Device::cpu();
+    let dev = device();
     let w = SafeTensors::parse(&bytes).unwrap().load(&dev, "w").unwrap();
     let mut y = titan::DynTensor::zeros(&dev, w.elem(), w.shape()).unwrap();
     dispatch!(crate::kernels::scale::<_, 64>(&w, &mut y, 2.0)).sync().unwrap();
@@ -79,7 +80,7 @@ fn tensors_without_elements_and_scalars_are_loaded() {
     );
     let parsed = SafeTensors::parse(&bytes).unwrap();
     assert_eq!(parsed.tensors().iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-    let dev = Device::cpu();
+    let dev = device();
     assert_eq!(parsed.load(&dev, "a").unwrap().shape(), [3, 0]);
     assert_eq!(parsed.load(&dev, "b").unwrap().into_tensor::<u8, 0>().unwrap().to_vec().unwrap(), [9]);
     assert!(SafeTensors::parse(&file("{}", &[])).unwrap().tensors().is_empty());
@@ -89,7 +90,7 @@ fn tensors_without_elements_and_scalars_are_loaded() {
 fn an_element_type_that_titan_lacks_is_an_error_of_that_tensor_only() {
     let header = r#"{"scales":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]},"n":{"dtype":"I32","shape":[1],"data_offsets":[4,8]}}"#;
     let bytes = file(header, &[1, 2, 3, 4, 5, 0, 0, 0]);
-    let (parsed, dev) = (SafeTensors::parse(&bytes).unwrap(), Device::cpu());
+    let (parsed, dev) = (SafeTensors::parse(&bytes).unwrap(), device());
     assert_eq!(parsed.load(&dev, "n").unwrap().into_tensor::<i32, 1>().unwrap().to_vec().unwrap(), [5]);
     let error = parsed.load(&dev, "scales").unwrap_err();
     assert!(matches!(&error, Error::SafetensorsElement { tensor, dtype } if tensor == "scales" && dtype == "F8_E8M0"));
@@ -101,7 +102,7 @@ fn an_element_type_that_titan_lacks_is_an_error_of_that_tensor_only() {
 fn a_name_that_the_file_lacks_is_an_error_with_the_names_that_it_has() {
     let header = r#"{"model.a.bias":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"model.a.weight":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}"#;
     let bytes = file(header, &[1, 2]);
-    let error = SafeTensors::parse(&bytes).unwrap().load(&Device::cpu(), "a.weight").unwrap_err();
+    let error = SafeTensors::parse(&bytes).unwrap().load(&device(), "a.weight").unwrap_err();
     assert!(matches!(error, Error::SafetensorsName { .. }));
     let expected =
         "[T1106] the safetensors file has no tensor `a.weight`\n  help: it has `model.a.weight`, `model.a.bias`";
@@ -207,7 +208,7 @@ fn names_may_have_any_escape_sequence() {
 fn a_damaged_file_is_refused_or_read_but_never_a_panic() {
     let views = [("a", TensorView::new(Dtype::F32, vec![2, 2], &[0; 16]).unwrap())];
     let bytes = safetensors::serialize(views, None).unwrap();
-    let dev = Device::cpu();
+    let dev = device();
     let mut read = 0;
     for at in 0..bytes.len() {
         for flip in 1..=255u8 {

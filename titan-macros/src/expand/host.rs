@@ -5,7 +5,7 @@ use super::Expansion;
 use super::surface::{host_param, launch_arg, launch_param, trait_name};
 use crate::ast::{GenericKind, GenericParam, Param, ParamTyKind, TypeKind};
 use crate::compile::Compiled;
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
 
 impl Expansion<'_> {
@@ -87,7 +87,8 @@ impl Expansion<'_> {
     /// The functions that `dispatch!` calls.
     fn at_run_time(&self) -> TokenStream {
         let (krate, func, vis) = (self.krate, &self.item.func, &self.item.vis);
-        let names: Vec<Ident> = (0..func.generics.len()).map(|n| format_ident!("__titan_{n}")).collect();
+        let names: Vec<Ident> =
+            (0..func.generics.len()).map(|n| format_ident!("value_{n}", span = Span::mixed_site())).collect();
         let (mut types, mut values) = (Vec::new(), Vec::new());
         for (g, name) in func.generics.iter().zip(&names) {
             let tensor = func.params.iter().find_map(|p| self.elem_of_tensor(g, p));
@@ -104,33 +105,34 @@ impl Expansion<'_> {
         }
         let params: Vec<TokenStream> = func.params.iter().map(|p| self.any_param(p)).collect();
         let args: Vec<TokenStream> = func.params.iter().map(|p| self.any_arg(p)).collect();
+        // Parameters of the kernel may have these names too.
+        let [chosen, instance] = ["values", "instance"].map(|name| Ident::new(name, Span::mixed_site()));
         let by_values = quote! {
-            let (#(#names,)*) = values;
-            let __titan_values = [#(#values),*];
+            let (#(#names,)*) = #chosen;
+            let #chosen = [#(#values),*];
         };
-        let by_instance =
-            quote!(let __titan_values: ::std::vec::Vec<_> = instance.args().iter().map(|a| a.1).collect(););
-        let nth = quote!(#krate::__private::position(Self::instances(), &__titan_values));
-        let call = quote!(::<Self>(#nth, &__titan_values, ::std::vec![#(#args),*]));
+        let by_instance = quote!(let #chosen: ::std::vec::Vec<_> = #instance.args().iter().map(|a| a.1).collect(););
+        let nth = quote!(#krate::__private::position(Self::instances(), &#chosen));
+        let call = quote!(::<Self>(#nth, &#chosen, ::std::vec![#(#args),*]));
         let attrs = quote!(#[doc(hidden)] #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]);
         quote! {
             #attrs
-            #vis fn dispatch<'launch>(values: (#(#types,)*), #(#params),*) -> #krate::Launch<'launch> {
+            #vis fn dispatch<'launch>(#chosen: (#(#types,)*), #(#params),*) -> #krate::Launch<'launch> {
                 #by_values
                 #krate::Launch::of_instance #call
             }
             #attrs
-            #vis fn dispatch_to<'launch>(instance: &#krate::Instance, #(#params),*) -> #krate::Launch<'launch> {
+            #vis fn dispatch_to<'launch>(#instance: &#krate::Instance, #(#params),*) -> #krate::Launch<'launch> {
                 #by_instance
                 #krate::Launch::of_instance #call
             }
             #attrs
-            #vis fn dispatch_reference<'launch>(values: (#(#types,)*), #(#params),*) -> #krate::Result<()> {
+            #vis fn dispatch_reference<'launch>(#chosen: (#(#types,)*), #(#params),*) -> #krate::Result<()> {
                 #by_values
                 #krate::__private::run_reference #call
             }
             #attrs
-            #vis fn dispatch_reference_to<'launch>(instance: &#krate::Instance, #(#params),*) -> #krate::Result<()> {
+            #vis fn dispatch_reference_to<'launch>(#instance: &#krate::Instance, #(#params),*) -> #krate::Result<()> {
                 #by_instance
                 #krate::__private::run_reference #call
             }
