@@ -34,7 +34,7 @@
 ///
 /// # fn main() -> titan::Result<()> {
 /// let dev = Device::cpu();
-/// let (x, mut y) = (dev.full([100], 3.0f32)?, dev.zeros([100])?);
+/// let (x, mut y) = (dev.full([100], 3.0f32)?, dev.zeros::<f32, 1>([100])?);
 /// let width = if x.len() < 64 { 64 } else { 256 };
 /// dispatch!(square::<_, width, false>(&x, &mut y)).sync()?;
 /// assert_eq!(y.to_vec()?, [9.0f32; 100]);

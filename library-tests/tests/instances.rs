@@ -30,7 +30,7 @@ fn values_in_another_crate_choose_an_instance() {
         let (width, negate) = (instance.int("BN").unwrap(), instance.flag("NEGATE").unwrap());
         let expected = if negate { -2.0f32 } else { 2.0 };
         assert_eq!(y.view::<f32, 1>().unwrap().to_vec().unwrap(), [expected; 40]);
-        dispatch!(library_tests::copied::reference::<_, width, { !negate }>(&x, &mut y)).unwrap();
+        dispatch!(copied::reference::<_, width, { !negate }>(&x, &mut y)).unwrap();
         assert_eq!(y.into_tensor::<f32, 1>().unwrap().to_vec().unwrap(), [-expected; 40]);
     }
 }
