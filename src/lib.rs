@@ -85,6 +85,18 @@ pub mod safetensors;
 /// floats and `bool` are the same in every program. `#[shape(M, K)]` names the extents of a tensor: the first use of a name binds it,
 /// and every later use is a condition. Launches take tensors, [views](View) and [guards](AsTensorMut) of them.
 ///
+/// # Functions of a kernel
+///
+/// | function of `name` | purpose |
+/// |---|---|
+/// | `name::<f16, 64>(..)` | a [`Launch`] of an instance |
+/// | `name::reference::<f16, 64>(..)` | the body as plain Rust, run to its end |
+/// | `name::generic::<T, 64>(..)`, `name::generic_reference::<T, 64>(..)` | the same from generic code, without a bound for the instance |
+/// | `name::declares::<T, 64>()` | whether the instance is declared, also in constants |
+/// | `name::instances()` | the declared instances as data, each an [`Instance`] |
+///
+/// [`dispatch!`] chooses an instance by values at run time.
+///
 /// # Errors
 ///
 /// TITAN's messages have a code; `titan explain T0402`, a command of the package `titan-gpu-cli`, explains it. The language is
@@ -167,7 +179,7 @@ pub mod __private {
     pub use titan_macros::{compile, missing, step};
 
     pub use crate::runtime::{
-        Absent, Declares, HostTensor, KernelRef, LaunchArg, Listed, Reference, no_arm, position, run_reference,
+        Absent, Declares, HostTensor, KernelRef, LaunchArg, Listed, Reference, by_key, no_arm, position, run_reference,
     };
     pub use inventory;
 }

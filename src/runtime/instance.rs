@@ -22,6 +22,16 @@ pub enum GenericArg {
 }
 
 impl GenericArg {
+    /// The key of values followed by this one: a hash as of FNV.
+    const fn mixed_into(self, key: u64) -> u64 {
+        let value = match self {
+            GenericArg::Elem(elem) => elem as u64,
+            GenericArg::Int(value) => value.cast_unsigned() as u64,
+            GenericArg::Bool(value) => value as u64,
+        };
+        (key ^ value ^ 0xCBF2_9CE4_8422_2325).wrapping_mul(0x0100_0000_01B3)
+    }
+
     /// `==` in constants.
     const fn is(self, other: GenericArg) -> bool {
         match (self, other) {
@@ -65,6 +75,8 @@ impl fmt::Display for GenericArg {
 pub struct Instance {
     name: &'static str,
     args: &'static [(&'static str, GenericArg)],
+    /// A number for the values. Others mostly have another one.
+    key: u64,
     kernel: fn() -> &'static KernelRef,
 }
 
@@ -77,7 +89,12 @@ impl Instance {
         args: &'static [(&'static str, GenericArg)],
         kernel: fn() -> &'static KernelRef,
     ) -> Self {
-        Instance { name, args, kernel }
+        let (mut key, mut i) = (0, 0);
+        while i < args.len() {
+            key = args[i].1.mixed_into(key);
+            i += 1;
+        }
+        Instance { name, args, key, kernel }
     }
 
     /// The name of the kernel with the values: `gemm::<f16, 64>`; [`KernelInfo`](crate::KernelInfo) has the same name.
@@ -172,6 +189,8 @@ pub trait Declares {
     const NAME: &'static str;
     /// The instances, in the order of `instances(..)`.
     const INSTANCES: &'static [Instance];
+    /// Their keys with their positions, in the order of the keys: see [`by_key`].
+    const BY_KEY: &'static [(u64, usize)];
 
     /// Runs the reference of instance `nth`. It is generic so that its code is generated only where it is called.
     ///
@@ -180,16 +199,49 @@ pub trait Declares {
     fn reference<const RUN: bool>(nth: usize, args: Vec<LaunchArg<'_>>) -> Result<()>;
 }
 
+/// The keys of a kernel's `N` instances with their positions, in the order of the keys. Called by expansions of the macro.
+#[doc(hidden)]
+#[must_use]
+pub const fn by_key<const N: usize>(instances: &[Instance]) -> [(u64, usize); N] {
+    let mut sorted = [(0, 0); N];
+    let mut n = 0;
+    while n < N {
+        let (key, mut at) = (instances[n].key, n);
+        while at > 0 && sorted[at - 1].0 > key {
+            sorted[at] = sorted[at - 1];
+            at -= 1;
+        }
+        sorted[at] = (key, n);
+        n += 1;
+    }
+    sorted
+}
+
 /// The position of the instance with these values. Called by expansions of the macro, in constants too.
 #[doc(hidden)]
 #[must_use]
-pub const fn position(instances: &[Instance], values: &[GenericArg]) -> Option<usize> {
-    let mut i = 0;
-    while i < instances.len() {
-        if instances[i].has(values) {
-            return Some(i);
-        }
+pub const fn position<K: Declares>(values: &[GenericArg]) -> Option<usize> {
+    let (mut key, mut i) = (0, 0);
+    while i < values.len() {
+        key = values[i].mixed_into(key);
         i += 1;
+    }
+    // The first instance whose key is not below, by bisection.
+    let (mut low, mut high) = (0, K::BY_KEY.len());
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if K::BY_KEY[middle].0 < key {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    while low < K::BY_KEY.len() && K::BY_KEY[low].0 == key {
+        let nth = K::BY_KEY[low].1;
+        if K::INSTANCES[nth].has(values) {
+            return Some(nth);
+        }
+        low += 1;
     }
     None
 }

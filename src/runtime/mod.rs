@@ -61,7 +61,7 @@ pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;
 pub use future::LaunchFuture;
-pub use instance::{Declares, ElemChoice, GenericArg, Instance, no_arm, position, run_reference};
+pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
 pub use kernel::KernelRef;
 pub use kernels::{KernelInfo, Listed, VariantInfo, kernels};
 pub use launch::Launch;

@@ -51,7 +51,7 @@ impl Expansion<'_> {
         let values: Vec<TokenStream> = func.generics.iter().map(value).collect();
         // Found while the generic code is compiled for its types.
         let nth = quote!(const {
-            #krate::__private::position(<Self as #krate::__private::Declares>::INSTANCES, &[#(#values),*])
+            #krate::__private::position::<Self>(&[#(#values),*])
         });
         quote! {
             /// The launch, from code that is generic itself: it needs no bound for the instance. If the instance is not declared, the launch
@@ -112,7 +112,7 @@ impl Expansion<'_> {
             let #chosen = [#(#values),*];
         };
         let by_instance = quote!(let #chosen: ::std::vec::Vec<_> = #instance.args().iter().map(|a| a.1).collect(););
-        let nth = quote!(#krate::__private::position(Self::instances(), &#chosen));
+        let nth = quote!(#krate::__private::position::<Self>(&#chosen));
         let call = quote!(::<Self>(#nth, &#chosen, ::std::vec![#(#args),*]));
         let attrs = quote!(#[doc(hidden)] #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]);
         quote! {
@@ -189,7 +189,7 @@ impl Expansion<'_> {
         let (name, trait_name) = (&func.name, trait_name(&func.name));
         let plain = name.to_string();
         let plain = plain.trim_start_matches("r#");
-        let (mut instances, mut references) = (Vec::new(), Vec::new());
+        let (n, mut instances, mut references) = (compiled.len(), Vec::new(), Vec::new());
         for (nth, c) in compiled.iter().enumerate() {
             let generics = super::surface::instance_args(c);
             let full = c.instance.full_name(plain);
@@ -210,6 +210,8 @@ impl Expansion<'_> {
                 impl #krate::__private::Declares for #name {
                     const NAME: &'static ::core::primitive::str = #plain;
                     const INSTANCES: &'static [#krate::Instance] = &[#(#instances),*];
+                    const BY_KEY: &'static [(::core::primitive::u64, ::core::primitive::usize)] =
+                        &#krate::__private::by_key::<#n>(Self::INSTANCES);
                     #[allow(unused_variables)]
                     fn reference<const __TITAN_RUN: bool>(
                         nth: ::core::primitive::usize, args: ::std::vec::Vec<#krate::__private::LaunchArg<'_>>,
