@@ -178,11 +178,9 @@ fn row_major(elem: ElemType, shape: &[usize]) -> Result<(usize, Layout<MAX_RANK>
     };
     let mut extents = [1; MAX_RANK];
     extents[missing..].copy_from_slice(shape);
-    let refused = |error| match error {
-        // The extents as the caller gave them.
-        Error::TooLarge { .. } => Error::TooLarge { shape: shape.to_vec() },
-        other => other,
-    };
+    // With the extents as the caller gave them.
+    let too_large = || Error::TooLarge { shape: shape.to_vec() };
+    let refused = |error| if matches!(error, Error::TooLarge { .. }) { too_large() } else { error };
     Ok((rank, Layout::row_major(elem, extents).map_err(refused)?))
 }
 

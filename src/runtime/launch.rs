@@ -9,7 +9,7 @@ use super::choice::Choice;
 use super::device::Device;
 use super::event::Event;
 use super::future::LaunchFuture;
-use super::instance::{Declares, GenericArg, missing};
+use super::instance::{Declares, GenericArg, Instance, missing};
 use super::kernel::{KernelRef, Loaded};
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl<'a> Launch<'a> {
     #[doc(hidden)]
     pub fn of_instance<K: Declares>(nth: Option<usize>, values: &[GenericArg], args: Vec<LaunchArg<'a>>) -> Self {
         let instance = nth.and_then(|n| K::INSTANCES.get(n));
-        let kernel = instance.map(|i| i.kernel()).ok_or_else(|| Box::new(missing::<K>(values)));
+        let kernel = instance.map(Instance::kernel).ok_or_else(|| Box::new(missing::<K>(values)));
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
 

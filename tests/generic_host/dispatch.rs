@@ -149,7 +149,7 @@ fn sum(x: &DynTensor) -> titan::Result<f64> {
             if x.is_empty() {
                 return Ok(f64::NAN);
             }
-            x.view::<T, 1>()?.to_vec()?.into_iter().map(|v| v.cast::<f64>()).sum::<f64>()
+            x.view::<T, 1>()?.to_vec()?.into_iter().map(Cast::cast::<f64>).sum::<f64>()
         }
     })?;
     Ok(sum)
