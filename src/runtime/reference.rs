@@ -12,7 +12,7 @@ use crate::error::{Error, Location, Result};
 use crate::lang::{self, Elem, Number, Shared};
 use std::fmt;
 use std::marker::PhantomData;
-use titan_core::ir::{self, Const};
+use titan_core::ir::Const;
 use titan_core::launch::Grid;
 
 /// The number of programs of a persistent grid: more than one, and few enough that each has several tiles.
@@ -116,10 +116,7 @@ impl<'a> Reference<'a> {
     /// None: the arguments have been checked.
     pub fn scalar<T: Elem>(&self, nth: usize) -> Result<T> {
         match self.args[nth] {
-            // `Const` has one integer type, which holds the bits of a `u64`.
-            ArgValue::Scalar(Const::Int(ir::Elem::U64, bits)) => {
-                Ok(T::of_number(Number::Int(bits.cast_unsigned().into())))
-            }
+            // `Const` has one integer type, which holds the bits of a `u64`: they wrap to the value.
             ArgValue::Scalar(Const::Int(_, value)) => Ok(T::of_number(Number::Int(value.into()))),
             ArgValue::Scalar(Const::Float(_, value)) => Ok(T::of_number(Number::Float(value))),
             ArgValue::Tensor(_) | ArgValue::Absent => Err(self.mixed_up(nth)),

@@ -1,8 +1,8 @@
 //! Generic host code: no bound but that of the element.
 
-use crate::kernels::{convert, device, made, row_sum, scale, total};
+use crate::kernels::{convert, device, made, row_sum, scalars, scale, total, widened};
 use titan::prelude::*;
-use titan::{Error, Launch};
+use titan::{Error, Launch, dispatch};
 
 /// A layer of a model, of any float.
 struct Model<T: Float> {
@@ -180,4 +180,39 @@ fn whether_an_instance_is_declared_is_a_constant() {
         row_sum::declares::<f32, 128, false>(),
     ];
     assert_eq!(DECLARED, [true, false, false, true]);
+}
+
+#[test]
+fn scalars_reach_launches_and_references_with_all_of_their_bits() {
+    let dev = device();
+    let (a, b, c, e) = (u64::MAX - 4, i64::MIN + 3, 255u8, -0.1f64);
+    for reference in [false, true] {
+        let (mut integers, mut floats) = (dev.zeros([4]).unwrap(), dev.zeros([2]).unwrap());
+        let f = f16::from_f32(1.5);
+        if reference {
+            dispatch!(scalars::reference::<true>(a, b, c, true, e, f, &mut integers, &mut floats)).unwrap();
+        } else {
+            scalars::generic::<true>(a, b, c, true, e, f, &mut integers, &mut floats).sync().unwrap();
+        }
+        assert_eq!(integers.to_vec().unwrap(), [a, b.cast_unsigned(), 255, 1], "reference: {reference}");
+        assert_eq!(floats.to_vec().unwrap(), [e, 3.0], "reference: {reference}");
+    }
+}
+
+#[test]
+fn the_reference_reads_parts_of_tensors_of_4_bit_elements() {
+    fn all<T: Elem>(dev: &Device) -> titan::Result<(Vec<i32>, Vec<i32>)> {
+        let x = dev.from_fn([6, 8], |[i, j]| (i + j).cast_to::<T>())?;
+        let (mut y, mut again) = (dev.zeros([3, 8])?, dev.zeros([3, 8])?);
+        let part = x.slice::<0>(2..5)?;
+        widened::generic::<T, 8>(&part, &mut y).sync()?;
+        widened::generic_reference::<T, 8>(&part, &mut again)?;
+        Ok((y.to_vec()?, again.to_vec()?))
+    }
+    let (y, again) = all::<u4>(&device()).unwrap();
+    assert_eq!(y, again);
+    assert_eq!(y[..8], [2, 3, 4, 5, 6, 7, 8, 9]);
+    let (y, again) = all::<i4>(&device()).unwrap();
+    assert_eq!(y, again);
+    assert_eq!(y[16..18], [4, 5]);
 }

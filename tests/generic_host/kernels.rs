@@ -106,3 +106,34 @@ pub(crate) fn named<T: Num, const N: i32>(
     }
     args.store_tile([program_id(0)], v);
 }
+
+/// Every scalar, as bits that a tensor can hold.
+#[titan::kernel(instances(TWICE in [false, true]), grid(1))]
+pub(crate) fn scalars<const TWICE: bool>(
+    a: u64,
+    b: i64,
+    c: u8,
+    d: bool,
+    e: f64,
+    f: f16,
+    #[shape(4)] integers: &mut Tensor<u64, 1>,
+    #[shape(2)] floats: &mut Tensor<f64, 1>,
+) {
+    let p = program_id(0);
+    integers.set([p], a);
+    integers.set([p + 1], b.cast::<u64>());
+    integers.set([p + 2], c.cast::<u64>());
+    integers.set([p + 3], if d { 1u64 } else { 0u64 });
+    floats.set([p], e);
+    floats.set([p + 1], if TWICE { f.cast::<f64>() * 2.0 } else { f.cast::<f64>() });
+}
+
+/// Two elements of `T` to a byte.
+#[titan::kernel(instances(T in [i4, u4], BN in [8]), grid(M))]
+pub(crate) fn widened<T: Elem, const BN: i32>(
+    #[shape(M, BN)] x: &Tensor<T, 2>,
+    #[shape(M, BN)] y: &mut Tensor<i32, 2>,
+) {
+    let at = [program_id(0), 0];
+    y.store_tile(at, x.load_tile::<1, BN>(at).cast::<i32>());
+}
