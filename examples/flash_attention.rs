@@ -3,6 +3,7 @@
 //! Run with `cargo run --release --example flash_attention`.
 mod common;
 
+use titan::dispatch;
 use titan::prelude::*;
 
 /// `out[b, h, m, ..] = softmax(q · kᵀ · scale) · v`, one block of `BM` queries per program; `scale` is positive.
@@ -58,14 +59,9 @@ pub(crate) fn check(dev: &Device, n: usize, keys: usize, causal: bool) -> titan:
         (rng.fill::<f16>(heads * n * D), rng.fill::<f16>(heads * keys * D), rng.fill::<f16>(heads * keys * D));
     let (q, k, v) =
         (dev.tensor(&qh, [2, 3, n, D])?, dev.tensor(&kh, [2, 3, keys, D])?, dev.tensor(&vh, [2, 3, keys, D])?);
-    let (mut out, mut again) = (dev.zeros([2, 3, n, D])?, dev.zeros([2, 3, n, D])?);
-    if causal {
-        flash_attention::<f16, 64, 64, 64, true>(&q, &k, &v, &mut out, 0.125).sync()?;
-        flash_attention::reference::<f16, 64, 64, 64, true>(&q, &k, &v, &mut again, 0.125)?;
-    } else {
-        flash_attention::<f16, 64, 64, 64, false>(&q, &k, &v, &mut out, 0.125).sync()?;
-        flash_attention::reference::<f16, 64, 64, 64, false>(&q, &k, &v, &mut again, 0.125)?;
-    }
+    let (mut out, mut again) = (dev.zeros::<f16, 4>([2, 3, n, D])?, dev.zeros::<f16, 4>([2, 3, n, D])?);
+    dispatch!(flash_attention::<_, 64, 64, 64, causal>(&q, &k, &v, &mut out, 0.125)).sync()?;
+    dispatch!(flash_attention::reference::<_, 64, 64, 64, causal>(&q, &k, &v, &mut again, 0.125))?;
     let mut want = Vec::with_capacity(out.len());
     for i in 0..heads * n {
         let (head, end) = (i / n, if causal { keys - n + i % n + 1 } else { keys });

@@ -3,6 +3,7 @@
 //! Run with `cargo run --release --example linear_gelu`.
 mod common;
 
+use titan::dispatch;
 use titan::prelude::*;
 
 /// x · Φ(x)
@@ -50,13 +51,9 @@ pub(crate) fn check(dev: &Device, [m, n, k]: [usize; 3], with_bias: bool) -> tit
     let want: Vec<f64> = sums.into_iter().enumerate().map(exact).collect();
     let (mut c, mut again) = (dev.zeros([m, n])?, dev.zeros([m, n])?);
     // Larger tiles for large matrices.
-    if m >= 64 {
-        linear_gelu::<64, 64, 64>(&a, &w, bias, &mut c).sync()?;
-        linear_gelu::reference::<64, 64, 64>(&a, &w, bias, &mut again)?;
-    } else {
-        linear_gelu::<8, 16, 4>(&a, &w, bias, &mut c).sync()?;
-        linear_gelu::reference::<8, 16, 4>(&a, &w, bias, &mut again)?;
-    }
+    let (bm, bn, bk) = if m >= 64 { (64, 64, 64) } else { (8, 16, 4) };
+    dispatch!(linear_gelu::<bm, bn, bk>(&a, &w, bias, &mut c)).sync()?;
+    dispatch!(linear_gelu::reference::<bm, bn, bk>(&a, &w, bias, &mut again))?;
     Ok(common::max_error(&c.to_vec()?, &want).max(common::max_error(&again.to_vec()?, &want)))
 }
 

@@ -3,6 +3,7 @@
 //! Run with `cargo run --release --example paged_attention`.
 mod common;
 
+use titan::dispatch;
 use titan::prelude::*;
 
 /// One block of `BM` queries of one head of one sequence per program. Pages need not equal `BN`.
@@ -69,14 +70,9 @@ pub(crate) fn check(dev: &Device, causal: bool) -> titan::Result<f64> {
     let cache = [PAGES, PAGE, HK, D];
     let (q, k, v) = (dev.tensor(&qh, [14, HQ, D])?, dev.tensor(&kh, cache)?, dev.tensor(&vh, cache)?);
     let (t, o, l) = (dev.tensor(&table, [2, 4])?, dev.tensor(&q_off, [3])?, dev.tensor(&kv_len, [2])?);
-    let (mut out, mut again) = (dev.zeros([14, HQ, D])?, dev.zeros([14, HQ, D])?);
-    if causal {
-        paged_attention::<f16, 8, 8, 16, true>(&q, &k, &v, &t, &o, &l, &mut out, 9, 0.25).sync()?;
-        paged_attention::reference::<f16, 8, 8, 16, true>(&q, &k, &v, &t, &o, &l, &mut again, 9, 0.25)?;
-    } else {
-        paged_attention::<f16, 8, 8, 16, false>(&q, &k, &v, &t, &o, &l, &mut out, 9, 0.25).sync()?;
-        paged_attention::reference::<f16, 8, 8, 16, false>(&q, &k, &v, &t, &o, &l, &mut again, 9, 0.25)?;
-    }
+    let (mut out, mut again) = (dev.zeros::<f16, 3>([14, HQ, D])?, dev.zeros::<f16, 3>([14, HQ, D])?);
+    dispatch!(paged_attention::<_, 8, 8, 16, causal>(&q, &k, &v, &t, &o, &l, &mut out, 9, 0.25)).sync()?;
+    dispatch!(paged_attention::reference::<_, 8, 8, 16, causal>(&q, &k, &v, &t, &o, &l, &mut again, 9, 0.25))?;
     let mut want = vec![0.0; out.len()];
     for s in 0..2 {
         let (first, last, keys) = (q_off[s] as usize, q_off[s + 1] as usize, kv_len[s] as usize);

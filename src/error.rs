@@ -3,6 +3,7 @@
 use crate::runtime::Device;
 use std::fmt;
 use std::sync::Arc;
+use titan_core::ir::Elem as ElemType;
 use titan_core::launch::{BindError, Rule};
 
 /// The result of fallible functions.
@@ -61,6 +62,82 @@ pub enum Error {
         kernel: String,
         /// The argument, and its mismatch.
         why: Box<BindError>,
+    },
+    /// No instance of the kernel has the values of generic parameters with which generic code or `dispatch!` launches it.
+    #[error(
+        "[T1101] kernel `{kernel}` has no instance `{asked}`\n  \
+         help: its instances are {declared}; choose one of them, or add this one to the kernel's `instances(..)`"
+    )]
+    NoInstance {
+        /// The kernel, without an instance.
+        kernel: String,
+        /// The instance that was asked for.
+        asked: String,
+        /// The declared instances.
+        declared: String,
+    },
+    /// `dispatch!(match ..)` does not list the element type.
+    #[error(
+        "[T1101] `dispatch!` has no arm for elements of type `{found}`\n  \
+         help: its arms are for {listed}; convert the data to one of these, or add `{found}` to the list"
+    )]
+    NoArm {
+        /// The element type at run time.
+        found: ElemType,
+        /// The element types that are listed.
+        listed: String,
+    },
+    /// A tensor whose element type is known only at run time has another element type or rank than is asked for.
+    #[error(
+        "[T1102] a tensor of type `{expected}` and rank {expected_rank} is asked for, but this one has elements of type `{found}` and \
+         rank {}\n  help: ask for its own type and rank, which `.elem()` and `.rank()` return, or convert the data",
+        shape.len()
+    )]
+    NotOfType {
+        /// The element type that was asked for.
+        expected: ElemType,
+        /// The number of axes that was asked for.
+        expected_rank: usize,
+        /// The element type of the tensor.
+        found: ElemType,
+        /// The extents of the tensor.
+        shape: Vec<usize>,
+    },
+    /// The bytes for a tensor are not the elements of its type and shape.
+    #[error("[T1103] {problem}\n  help: {help}")]
+    TensorBytes {
+        /// What is wrong with the bytes.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// A safetensors file is malformed.
+    #[error("[T1104] the safetensors file is malformed: {problem}\n  help: {help}")]
+    SafetensorsFile {
+        /// What is wrong with it, with the name of the tensor.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// A tensor of a safetensors file has an element type that TITAN does not have.
+    #[error(
+        "[T1105] tensor `{tensor}` has elements of type `{dtype}`, which TITAN does not have\n  \
+         help: convert it to one of {}",
+        crate::safetensors::DTYPES
+    )]
+    SafetensorsElement {
+        /// The name of the tensor.
+        tensor: String,
+        /// The element type as the file names it.
+        dtype: String,
+    },
+    /// A safetensors file has no tensor of this name.
+    #[error("[T1106] the safetensors file has no tensor `{tensor}`\n  help: it has {present}")]
+    SafetensorsName {
+        /// The name that was asked for.
+        tensor: String,
+        /// The names that the file has.
+        present: String,
     },
     /// A tensor that the kernel writes shares elements with another argument.
     #[error(

@@ -10,6 +10,7 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
 #![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
+mod dispatch;
 mod error;
 pub mod lang;
 pub mod prelude;
@@ -27,6 +28,7 @@ pub mod prelude;
     )
 )]
 mod runtime;
+pub mod safetensors;
 
 /// Compiles a function to a GPU kernel during `cargo build`.
 ///
@@ -83,6 +85,18 @@ mod runtime;
 /// floats and `bool` are the same in every program. `#[shape(M, K)]` names the extents of a tensor: the first use of a name binds it,
 /// and every later use is a condition. Launches take tensors, [views](View) and [guards](AsTensorMut) of them.
 ///
+/// # Functions of a kernel
+///
+/// | function of `name` | purpose |
+/// |---|---|
+/// | `name::<f16, 64>(..)` | a [`Launch`] of an instance |
+/// | `name::reference::<f16, 64>(..)` | the body as plain Rust, run to its end |
+/// | `name::generic::<T, 64>(..)`, `name::generic_reference::<T, 64>(..)` | the same from generic code, without a bound for the instance |
+/// | `name::declares::<T, 64>()` | whether the instance is declared, also in constants |
+/// | `name::instances()` | the declared instances as data, each an [`Instance`] |
+///
+/// [`dispatch!`] chooses an instance by values at run time.
+///
 /// # Errors
 ///
 /// TITAN's messages have a code; `titan explain T0402`, a command of the package `titan-gpu-cli`, explains it. The language is
@@ -135,9 +149,12 @@ pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 pub use runtime::{
-    AsTensor, AsTensorMut, Choice, Device, DeviceKind, Exclusive, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream,
-    Tensor, VariantInfo, View, ViewMut, kernels,
+    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
+    ElemChoice, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
+    VariantInfo, View, ViewMut, kernels,
 };
+/// An element type as a value: `T::ELEM`, `tensor.elem()`.
+pub use titan_core::ir::Elem as ElemType;
 
 /// The options of a simulated device: when copies complete, and how roles interleave. See [`Device::simulator`].
 #[cfg(feature = "simulator")]
@@ -152,12 +169,18 @@ pub mod emu {
     pub use titan_nv::emu::{Completion, Options, Schedule};
 }
 
+// Called by `dispatch!`: rustc mentions its path in messages.
+#[doc(hidden)]
+pub use titan_macros::dispatch as dispatch_by_value;
+
 /// Functions for expansions of `#[titan::kernel]`. Internal: they change without notice.
 #[doc(hidden)]
 pub mod __private {
     pub use titan_macros::{compile, missing, step};
 
-    pub use crate::runtime::{HostTensor, KernelRef, LaunchArg, Listed, Reference};
+    pub use crate::runtime::{
+        Absent, Declares, HostTensor, KernelRef, LaunchArg, Listed, Reference, by_key, no_arm, position, run_reference,
+    };
     pub use inventory;
 }
 
@@ -166,4 +189,6 @@ pub mod __private {
 mod pages {
     #[doc = include_str!("../docs/language.md")]
     mod language {}
+    #[doc = include_str!("../docs/host.md")]
+    mod host {}
 }

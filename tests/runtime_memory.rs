@@ -9,7 +9,8 @@ use runtime_kernels::{add, add_one, fill};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use titan::prelude::i4;
-use titan::{Device, Error, Tensor};
+use titan::safetensors::SafeTensors;
+use titan::{Device, DynTensor, ElemType, Error, Tensor};
 
 /// Allocations of at least so many bytes may be refused: more than those of pieces, which have at most 2¹⁸ elements of 8 bytes.
 const LARGE: usize = 9 << 18;
@@ -61,6 +62,30 @@ fn with_refusals<R>(what: &str, work: impl Fn() -> titan::Result<R>) {
         }
     }
     panic!("{what} never ends");
+}
+
+#[test]
+fn bytes_become_a_tensor_with_the_memory_of_the_tensor_and_no_other() {
+    /// More than there are.
+    const MANY: u32 = 1000;
+    let device = Device::cpu();
+    let bytes = vec![1; 2 * LARGE];
+    for elem in [ElemType::F32, ElemType::Bf16, ElemType::E4m3, ElemType::Bool] {
+        let shape = [bytes.len() * 8 / elem.bits() as usize];
+        REFUSED.set(MANY);
+        let tensor = DynTensor::from_bytes(&device, elem, &shape, &bytes);
+        let allocations = MANY - REFUSED.replace(0);
+        assert_eq!(tensor.unwrap().shape(), shape);
+        assert_eq!(allocations, 1, "large allocations for elements of type `{elem}`");
+    }
+    let n = bytes.len();
+    let header = format!(r#"{{"w":{{"dtype":"U8","shape":[{n}],"data_offsets":[0,{n}]}}}}"#);
+    let weights = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &bytes].concat();
+    REFUSED.set(MANY);
+    let tensor = SafeTensors::parse(&weights).unwrap().load(&device, "w").unwrap().into_tensor::<u8, 1>().unwrap();
+    let allocations = MANY - REFUSED.replace(0);
+    assert_eq!((tensor.shape(), allocations), ([n], 1));
+    with_refusals("from_bytes", || DynTensor::from_bytes(&device, ElemType::U8, &[n], &bytes));
 }
 
 #[test]

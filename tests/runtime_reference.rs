@@ -30,13 +30,12 @@ fn shift(x: &lang::Tensor<f32, 1>, b: Option<&lang::Tensor<f32, 1>>, y: &mut lan
 
 /// What the macro's expansion does.
 fn reference(x: &Tensor<f32, 1>, b: Option<&Tensor<f32, 1>>, y: &mut impl AsTensorMut<Tensor<f32, 1>>) -> Result<()> {
-    let mut y = y.as_tensor_mut();
-    let run = Reference::new(&SHIFT, vec![x.into(), b.into(), y.reborrow().into()])?;
-    let x_host = HostTensor::new(x)?;
-    let b_host = b.map(HostTensor::new).transpose()?;
-    let mut y_host = HostTensor::new(&*y)?;
+    let run = Reference::new(&SHIFT, vec![x.into(), b.into(), y.as_tensor_mut().into()])?;
+    let x_host = run.tensor::<f32, 1>(0)?;
+    let b_host = run.optional::<f32, 1>(1)?;
+    let mut y_host = run.tensor::<f32, 1>(2)?;
     let ended = run.run(&[0], || shift(x_host.tensor(), b_host.as_ref().map(HostTensor::tensor), y_host.tensor_mut()));
-    y_host.copy_back(y)?;
+    run.copy_back(2, y_host)?;
     ended
 }
 

@@ -1,7 +1,8 @@
 //! Tests of the runtime that need libraries which it does not need itself. They stand apart from it so that the first
 //! command of the README does not build these.
 //!
-//! The library is the other crate of the tests of macros: it exports macros that contain kernels, and functions and constants that they use.
+//! The library is the other crate of the tests of macros: it exports macros that contain kernels, functions and constants that they use, and
+//! a kernel whose instances other crates choose.
 
 #![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
 #![cfg_attr(
@@ -67,4 +68,15 @@ macro_rules! with_scale {
     ($callback:ident, $name:ident, $x:ident) => {
         $callback!($name, $x => $crate::scale($x) + $crate::ADDED);
     };
+}
+
+/// A kernel whose instances other crates choose.
+#[titan::kernel(instances(T in [f16, f32], BN in [32, 64], NEGATE in [false, true]))]
+pub fn copied<T: Float, const BN: i32, const NEGATE: bool>(
+    #[shape(N)] x: &Tensor<T, 1>,
+    #[shape(N)] y: &mut Tensor<T, 1>,
+) {
+    let p = program_id(0);
+    let v = x.load_tile::<BN>([p]);
+    y.store_tile([p], if NEGATE { -v } else { v });
 }

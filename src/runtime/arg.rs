@@ -2,8 +2,9 @@
 
 use super::as_tensor::Exclusive;
 use super::buffer::{Access, Buffer};
+use super::dyn_tensor::DynTensor;
 use super::footprint::Footprint;
-use super::layout::MAX_RANK;
+use super::layout::{Layout, MAX_RANK};
 use super::tensor::Tensor;
 use crate::lang::{Elem, bf16, f16};
 use std::fmt;
@@ -43,23 +44,38 @@ pub(crate) struct TensorArg {
 impl TensorArg {
     fn of<T: Elem, const R: usize>(tensor: &Tensor<T, R>, exclusive: bool) -> Self {
         let layout = tensor.layout();
+        TensorArg::new(tensor.access(exclusive), T::ELEM, layout.offset, (&layout.shape, &layout.strides))
+    }
+
+    /// The part `access` of a buffer: elements from element `offset` on with these extents and strides.
+    fn new(access: Access, elem: ElemKind, offset: usize, (shape, strides): (&[usize], &[usize])) -> Self {
         // Numbers of elements fit in `i64`: layouts refuse larger ones.
-        let numbers = |from: [usize; R]| {
+        let numbers = |from: &[usize]| {
             let mut padded = [0; MAX_RANK];
-            padded.iter_mut().zip(from).for_each(|(p, n)| *p = i64::try_from(n).unwrap_or(i64::MAX));
+            padded.iter_mut().zip(from).for_each(|(p, n)| *p = i64::try_from(*n).unwrap_or(i64::MAX));
             padded
         };
-        let Access { buffer, footprint, write } = tensor.access(exclusive);
+        let Access { buffer, footprint, write } = access;
         TensorArg {
             buffer,
             footprint,
-            elem: T::ELEM,
+            elem,
             exclusive: write,
-            offset: T::ELEM.bytes_for(layout.offset),
-            rank: R,
-            extents: numbers(layout.shape),
-            strides: numbers(layout.strides),
+            offset: elem.bytes_for(offset),
+            rank: shape.len(),
+            extents: numbers(shape),
+            strides: numbers(strides),
         }
+    }
+
+    /// The tensor, for the reference: a handle to the same memory. The launch has been checked, so that type and rank are the argument's.
+    pub(super) fn tensor<T: Elem, const R: usize>(&self) -> Tensor<T, R> {
+        let numbers =
+            |from: &[i64]| std::array::from_fn(|i| from.get(i).map_or(0, |n| usize::try_from(*n).unwrap_or(0)));
+        // Elements of less than a byte begin at a whole one.
+        let offset = self.offset * 8 / T::ELEM.bits() as usize;
+        let layout = Layout { elem: T::ELEM, offset, shape: numbers(self.extents()), strides: numbers(self.strides()) };
+        Tensor::of(self.buffer.clone(), layout)
     }
 
     pub(crate) fn extents(&self) -> &[i64] {
@@ -94,6 +110,11 @@ impl LaunchArg<'_> {
     fn new(value: ArgValue) -> Self {
         LaunchArg { value, borrow: PhantomData }
     }
+
+    /// An optional tensor that is absent.
+    pub(super) fn absent() -> Self {
+        LaunchArg::new(ArgValue::Absent)
+    }
 }
 
 impl<'a, T: Elem, const R: usize> From<&'a Tensor<T, R>> for LaunchArg<'a> {
@@ -114,9 +135,25 @@ impl<'a, T: Elem, const R: usize> From<Exclusive<'a, Tensor<T, R>>> for LaunchAr
     }
 }
 
+impl<'a> From<&'a DynTensor> for LaunchArg<'a> {
+    fn from(tensor: &'a DynTensor) -> Self {
+        let whole =
+            TensorArg::new(tensor.access(false), tensor.elem(), tensor.offset(), (tensor.shape(), tensor.strides()));
+        LaunchArg::new(ArgValue::Tensor(Box::new(whole)))
+    }
+}
+
+impl<'a> From<&'a mut DynTensor> for LaunchArg<'a> {
+    fn from(tensor: &'a mut DynTensor) -> Self {
+        let whole =
+            TensorArg::new(tensor.access(true), tensor.elem(), tensor.offset(), (tensor.shape(), tensor.strides()));
+        LaunchArg::new(ArgValue::Tensor(Box::new(whole)))
+    }
+}
+
 impl<'a, T: Elem, const R: usize> From<Option<&'a Tensor<T, R>>> for LaunchArg<'a> {
     fn from(tensor: Option<&'a Tensor<T, R>>) -> Self {
-        tensor.map_or_else(|| LaunchArg::new(ArgValue::Absent), LaunchArg::from)
+        tensor.map_or_else(LaunchArg::absent, LaunchArg::from)
     }
 }
 

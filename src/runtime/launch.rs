@@ -9,6 +9,7 @@ use super::choice::Choice;
 use super::device::Device;
 use super::event::Event;
 use super::future::LaunchFuture;
+use super::instance::{Declares, GenericArg, Instance, missing};
 use super::kernel::{KernelRef, Loaded};
 use super::stream::Stream;
 use crate::error::{Error, Result};
@@ -27,7 +28,8 @@ use titan_core::launch::{ArgInfo, Arguments, BindError, Bound, Grid, Output, giv
 #[derive(Debug)]
 #[must_use = "a launch does nothing until `.sync()`, `.launch(&stream)` or `.await`"]
 pub struct Launch<'a> {
-    kernel: &'static KernelRef,
+    /// The kernel, or the error that no instance has the values that were given.
+    kernel: Result<&'static KernelRef, Box<Error>>,
     args: Vec<LaunchArg<'a>>,
     grid: Option<[u32; 3]>,
     borrow: PhantomData<&'a mut ()>,
@@ -66,6 +68,15 @@ impl<'a> Launch<'a> {
     /// A launch of `kernel`; nothing is checked yet. Called by expansions of the macro.
     #[doc(hidden)]
     pub fn new(kernel: &'static KernelRef, args: Vec<LaunchArg<'a>>) -> Self {
+        Launch { kernel: Ok(kernel), args, grid: None, borrow: PhantomData }
+    }
+
+    /// A launch of the instance of `K` at a position, which is `None` if no instance has these values; then the launch is an error.
+    /// Called by expansions of the macro.
+    #[doc(hidden)]
+    pub fn of_instance<K: Declares>(nth: Option<usize>, values: &[GenericArg], args: Vec<LaunchArg<'a>>) -> Self {
+        let instance = nth.and_then(|n| K::INSTANCES.get(n));
+        let kernel = instance.map(Instance::kernel).ok_or_else(|| Box::new(missing::<K>(values)));
         Launch { kernel, args, grid: None, borrow: PhantomData }
     }
 
@@ -135,8 +146,9 @@ impl<'a> Launch<'a> {
 
     /// Checks the arguments; `None` for a grid without programs.
     pub(crate) fn prepare(self, stream_device: Option<&Device>) -> Result<Option<Prepared>> {
-        let loaded = self.kernel.loaded()?;
         let Launch { kernel, args, grid, .. } = self;
+        let kernel = kernel.map_err(|error| *error)?;
+        let loaded = kernel.loaded()?;
         let given = grid.is_some();
         let args: Vec<ArgValue> = args.into_iter().map(|a| a.value).collect();
         let bound = check(loaded, &args, grid)?;

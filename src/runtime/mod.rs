@@ -6,6 +6,8 @@
 //!    │         └ Buffer ── Uses (footprint, event)       uses.rs: ordering of work; when memory is freed
 //!    └ Stream ── jobs ─────── Event                      event.rs: the end of work, failures
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
+//! Instances, values → KernelRef                               instance.rs: the declared instances of a kernel, and the choice of one
+//! bytes → DynTensor → Tensor                                  dyn_tensor.rs: an element type that is known at run time
 //! ```
 //!
 //! Guards such as [`ViewMut`] let rustc check borrows, but soundness does not depend on them: every access to device memory, from any
@@ -24,6 +26,7 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
+mod dyn_tensor;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod event;
@@ -33,6 +36,7 @@ mod future;
 mod gpu;
 #[cfg(feature = "hip")]
 pub mod hip;
+mod instance;
 mod kernel;
 mod kernels;
 mod launch;
@@ -52,10 +56,12 @@ mod uses;
 mod view;
 
 pub use arg::LaunchArg;
-pub use as_tensor::{AsTensor, AsTensorMut, Exclusive};
+pub use as_tensor::{Absent, AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Exclusive};
 pub use choice::Choice;
 pub use device::{Device, DeviceKind};
+pub use dyn_tensor::DynTensor;
 pub use future::LaunchFuture;
+pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
 pub use kernel::KernelRef;
 pub use kernels::{KernelInfo, Listed, VariantInfo, kernels};
 pub use launch::Launch;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
 use std::marker::PhantomData;
+use titan_core::ir::Elem as ElemType;
 
 /// Elements of type `T` in the memory of a device, under `R` axes.
 ///
@@ -49,6 +50,12 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     /// The same memory under another layout, which lies inside of this one's.
     pub(crate) fn with_layout<const Q: usize>(&self, layout: Layout<Q>) -> Tensor<T, Q> {
         Tensor { buffer: self.buffer.clone(), layout, elem: PhantomData }
+    }
+
+    /// The element type as a value, for `dispatch!`.
+    #[must_use]
+    pub fn elem(&self) -> ElemType {
+        T::ELEM
     }
 
     /// The extents.

@@ -1,4 +1,4 @@
-//! `#[titan::kernel]`, `#[titan::device]` and `#[titan::constant]`.
+//! `#[titan::kernel]`, `#[titan::device]` and `#[titan::constant]`; and `titan::dispatch!`.
 //!
 //! ```text
 //! tokens ─ parse ─▶ ast ─ resolve ─▶ names ─ chain ─▶ items of other macros
@@ -35,6 +35,7 @@ mod ctxt;
 mod depth;
 #[cfg(test)]
 mod determinism;
+mod dispatch;
 mod embed;
 mod entry;
 mod env;
@@ -104,4 +105,11 @@ pub fn missing(call: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn compile(text: TokenStream) -> TokenStream {
     clock::expansion("compile", || embed::compile(text.into()).into())
+}
+
+/// `dispatch!` of the facade, which passes its path. Internal.
+#[doc(hidden)]
+#[proc_macro]
+pub fn dispatch(tokens: TokenStream) -> TokenStream {
+    clock::expansion("dispatch", || dispatch::dispatch(tokens.into()).into())
 }

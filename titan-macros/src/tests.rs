@@ -3,7 +3,7 @@
 //! The inputs are valid kernels with random mutations of tokens, and random sequences of tokens that occur in kernels. The random
 //! numbers have fixed seeds, and a failure prints its seed. `TITAN_FUZZ=100000` runs more cases than the default.
 
-use crate::{embed, entry};
+use crate::{dispatch, embed, entry};
 use proc_macro2::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -292,6 +292,13 @@ const NUMBERS: &[&str] = &[
     "0b102",
 ];
 
+/// `dispatch!`, after the path of the facade.
+const DISPATCHES: &[&str] = &[
+    "::titan; a::gemm::<x.elem(), 64, _, { b < 3 }>(&x, None, &mut y)",
+    "::titan; gemm::reference[instances[0]](&x, &mut y)",
+    "::titan; match x.elem() { T in [f16, titan::bf16] => f::<T>(&x)? }",
+];
+
 /// A small generator: xorshift.
 struct Rng(u64);
 
@@ -446,6 +453,8 @@ fn mutated_items_never_panic() {
         });
         let state = change(STATES, &mut rng);
         survives("step", seed, &state.to_string(), || drop_tokens(entry::step(state.clone())));
+        let chosen = change(DISPATCHES, &mut rng);
+        survives("dispatch", seed, &chosen.to_string(), || drop_tokens(dispatch::dispatch(chosen.clone())));
         let text = change(TEXTS, &mut rng);
         survives("compile", seed, &text.to_string(), || drop_tokens(embed::compile(text.clone())));
     }
@@ -471,6 +480,7 @@ fn token_soup_never_panics() {
         survives("device", seed, &function.to_string(), || entry::device(&attr, function.clone()));
         survives("constant", seed, &item.to_string(), || drop_tokens(entry::constant(&attr, item.clone())));
         survives("step", seed, &item.to_string(), || drop_tokens(entry::step(item.clone())));
+        survives("dispatch", seed, &item.to_string(), || drop_tokens(dispatch::dispatch(item.clone())));
         survives("compile", seed, &item.to_string(), || drop_tokens(embed::compile(item.clone())));
     }
 }

@@ -131,6 +131,51 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("titan-core/tests/schedule/mutants.rs", "fn the_schedules_themselves_are_legal")),
     },
     Elsewhere {
+        code: Code::NoInstance,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/dispatch.rs", "[T1101] kernel `convert` has no instance")),
+        passes: Some(("tests/generic_host/dispatch.rs", "fn values_choose_the_instance_for_typed_tensors")),
+    },
+    Elsewhere {
+        code: Code::NotOfType,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/dynamic.rs", "[T1102] a tensor of type")),
+        passes: Some(("tests/generic_host/dynamic.rs", "fn a_tensor_keeps_its_memory_when_it_gets_or_loses_its_type")),
+    },
+    Elsewhere {
+        code: Code::TensorBytes,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/dynamic.rs", "[T1103] {n} bytes were given")),
+        passes: Some(("tests/generic_host/dynamic.rs", "fn bytes_become_a_tensor_of_every_element_type")),
+    },
+    Elsewhere {
+        code: Code::SafetensorsFile,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/safetensors.rs", "[T1104] the safetensors file is malformed")),
+        passes: Some((
+            "tests/generic_host/safetensors.rs",
+            "fn files_of_the_library_are_read_with_every_element_type_that_titan_has",
+        )),
+    },
+    Elsewhere {
+        code: Code::SafetensorsElement,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/safetensors.rs", "[T1105] tensor `scales` has elements of type")),
+        passes: Some((
+            "tests/generic_host/safetensors.rs",
+            "fn files_of_the_library_are_read_with_every_element_type_that_titan_has",
+        )),
+    },
+    Elsewhere {
+        code: Code::SafetensorsName,
+        why: "values and files at run time",
+        fails: Some(("tests/generic_host/safetensors.rs", "[T1106] the safetensors file has no tensor")),
+        passes: Some((
+            "tests/generic_host/safetensors.rs",
+            "fn a_weight_of_a_file_goes_to_the_kernel_for_its_element_type",
+        )),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

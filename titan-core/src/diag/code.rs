@@ -87,6 +87,7 @@ codes! {
     UnknownName "T0110" Rustc "a name that is not in scope";
     UnknownOp "T0111" TitanInKernels "an operation that does not exist for its receiver";
     Arguments "T0112" TitanInKernels "a value of the wrong kind, or the wrong number of arguments";
+    Dispatch "T0113" Titan "a `dispatch!` that is malformed";
     ElementCount "T0201" Titan "a shape operation that changes the number of elements";
     TileSize "T0202" Titan "a tile with an illegal extent or too many elements";
     ShapeMismatch "T0203" TitanInKernels "operands with incompatible shapes";
@@ -190,6 +191,12 @@ codes! {
     ScheduleCircle "T1004" Titan "operations that wait for each other in the same iteration";
     ScheduleSelfOverlap "T1005" Titan "an operation that holds a unit for longer than an iteration takes";
     ScheduleIllegal "T1006" Titan "a schedule that is not legal for its graph";
+    NoInstance "T1101" Titan "an instance that the kernel does not declare, at run time";
+    NotOfType "T1102" Titan "a tensor that is read with another element type or rank than it has";
+    TensorBytes "T1103" Titan "bytes that are not the elements of a tensor";
+    SafetensorsFile "T1104" Titan "a safetensors file that is malformed";
+    SafetensorsElement "T1105" Titan "an element type of safetensors that TITAN does not have";
+    SafetensorsName "T1106" Titan "a tensor that a safetensors file does not have";
 }
 
 impl fmt::Display for Code {

@@ -56,8 +56,7 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
     (sig.asyncness, sig.unsafety, sig.constness, sig.abi, sig.variadic) = (None, None, None, None, None);
     let (vis, name) = (&item.vis, sig.ident.clone());
     sig.output = syn::ReturnType::Default;
-    let mut reference = sig.clone();
-    reference.ident = syn::Ident::new("reference", name.span());
+    let functions = functions(krate, vis, sig);
     quote! {
         #errors
         #used
@@ -68,11 +67,42 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
         #[doc(hidden)]
         #vis #sig -> #krate::Launch<'static> { ::core::unreachable!() }
         impl #name {
-            #[allow(unused, clippy::all)]
-            #[doc(hidden)]
-            #vis #reference -> #krate::Result<()> { ::core::unreachable!() }
+            #functions
         }
     }
+}
+
+/// The functions of the kernel's type, with the user's signature or for any arguments.
+fn functions(krate: &TokenStream, vis: &syn::Visibility, sig: &syn::Signature) -> TokenStream {
+    let named = |name: &str| {
+        let mut other = sig.clone();
+        other.ident = syn::Ident::new(name, sig.ident.span());
+        other
+    };
+    let (reference, generic, generic_reference) = (named("reference"), named("generic"), named("generic_reference"));
+    let mut declares = named("declares");
+    declares.inputs.clear();
+    // `dispatch!` passes the values, or the instance, and then the arguments.
+    let any = |input: &syn::FnArg| match input {
+        syn::FnArg::Typed(t) if is_mutable(&t.ty) => quote!(_: &mut impl ::core::marker::Sized),
+        syn::FnArg::Typed(_) | syn::FnArg::Receiver(_) => quote!(_: impl ::core::marker::Sized),
+    };
+    let any: Vec<TokenStream> =
+        std::iter::once(quote!(_: impl ::core::marker::Sized)).chain(sig.inputs.iter().map(any)).collect();
+    let (launch, result) = (quote!(#krate::Launch<'static>), quote!(#krate::Result<()>));
+    let functions = [
+        quote!(#reference -> #result { ::core::unreachable!() }),
+        quote!(#generic -> #launch { ::core::unreachable!() }),
+        quote!(#generic_reference -> #result { ::core::unreachable!() }),
+        // So that no assertion fails as well.
+        quote!(const #declares -> ::core::primitive::bool { true }),
+        quote!(const fn instances() -> &'static [#krate::Instance] { &[] }),
+        quote!(fn dispatch(#(#any),*) -> #launch { ::core::unreachable!() }),
+        quote!(fn dispatch_to(#(#any),*) -> #launch { ::core::unreachable!() }),
+        quote!(fn dispatch_reference(#(#any),*) -> #result { ::core::unreachable!() }),
+        quote!(fn dispatch_reference_to(#(#any),*) -> #result { ::core::unreachable!() }),
+    ];
+    quote!(#(#[allow(unused, clippy::all)] #[doc(hidden)] #vis #functions)*)
 }
 
 /// The launch function of a kernel whose body rustc rejects, so that there is no further error that it does not exist. If rustc
@@ -127,6 +157,11 @@ pub(crate) fn misplaced(krate: &TokenStream, reports: &[Diag], item: TokenStream
             ::core::unreachable!()
         }
     }
+}
+
+/// Whether a type is `&mut ..`, of which a call takes a reborrow.
+fn is_mutable(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Reference(lent) if lent.mutability.is_some())
 }
 
 /// The type of a launch's argument for a parameter that is a reference to `tensor`: it accepts views too.

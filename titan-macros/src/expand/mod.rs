@@ -8,9 +8,11 @@
 //!     fn gemm<..>(..) { body }      the shadow, one per tuple of element types
 //!     impl gemm_instance<f16, 128> for gemm { static with the artifact; the reference }
 //! };
+//! impl Declares for gemm { .. }     the list of the instances, by which generic code and `dispatch!` find one
 //! ```
 
 mod fallback;
+mod host;
 mod imports;
 mod reference;
 mod surface;
@@ -58,6 +60,7 @@ impl Expansion<'_> {
                 None => groups.push((elems, vec![c])),
             }
         }
+        out.extend(self.declares(compiled));
         if groups.is_empty() {
             return out;
         }
@@ -95,7 +98,6 @@ impl Expansion<'_> {
         let (name, trait_name) = (&func.name, surface::trait_name(&func.name));
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let names: Vec<_> = func.generics.iter().map(GenericParam::argument).collect();
-        let params: Vec<_> = func.params.iter().map(|p| surface::host_param(krate, p, false)).collect();
         let cfg = self.cfgs();
         let implemented = |types: &[TokenStream], head: TokenStream| {
             quote! {
@@ -105,7 +107,9 @@ impl Expansion<'_> {
                     #[allow(unused, clippy::all)]
                     #head {
                         fn kernel() -> &'static #krate::__private::KernelRef { ::core::unreachable!() }
-                        fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()> { ::core::unreachable!() }
+                        fn reference<const __TITAN_RUN: bool>(_: ::std::vec::Vec<#krate::__private::LaunchArg<'_>>) -> #krate::Result<()> {
+                            ::core::unreachable!()
+                        }
                     }
                 };
             }
@@ -118,7 +122,8 @@ impl Expansion<'_> {
         if instances.is_empty() {
             instances.push(implemented(&[], quote!(impl<#(#declared),*> #trait_name<#(#names),*> for #name)));
         }
-        quote!(#errors #(#instances)*)
+        let declares = self.declares(&[]);
+        quote!(#errors #(#instances)* #declares)
     }
 
     /// The shadow of one tuple of element types, with its instances.
@@ -245,9 +250,6 @@ struct Body<'a> {
     params: TokenStream,
     /// The tokens that follow the parameters.
     block: TokenStream,
-    /// The parameters of the host's functions, and their names.
-    host: TokenStream,
-    args: TokenStream,
     /// The number of instances that are compiled.
     instances: usize,
 }
@@ -267,14 +269,10 @@ impl<'a> Body<'a> {
             // See `tripwire`: an opaque result is as broken as the body.
             quote!(-> impl ::core::marker::Sized { #binds let () = #body; })
         };
-        let host = func.params.iter().map(|p| surface::host_param(expansion.krate, p, false));
-        let names = func.params.iter().map(|p| &p.name);
         Body {
             generics: quote!(#(#consts,)* #(#fresh),*),
             params: quote!(#(#params),*),
             block,
-            host: quote!(#(#host),*),
-            args: quote!(#(#names),*),
             instances: compiled.iter().filter(|c| c.kernel.is_some()).count(),
             shadow,
         }

@@ -16,42 +16,39 @@ impl Expansion<'_> {
     /// The reference of all instances of a tuple of element types.
     pub(super) fn shared_reference(&self, body: &Body<'_>) -> TokenStream {
         let (krate, func) = (self.krate, &self.item.func);
-        let (mut launch, mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let outputs = func.params.iter().filter(|p| ParamTyKind::of(p) == ParamTyKind::Mut).map(|p| &p.name);
-        for p in &func.params {
-            let (arg, host) = (&p.name, format_ident!("__titan_{}", p.name));
+        let (mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new());
+        for (nth, p) in func.params.iter().enumerate() {
+            let host = format_ident!("__titan_{}", p.name);
+            let ty = surface::argument_type(krate, &p.ty);
             match ParamTyKind::of(p) {
                 ParamTyKind::Scalar => {
-                    launch.push(quote!(#arg));
-                    pass.push(quote!(#arg));
+                    hosts.push(quote!(let #host = __titan_reference.scalar::<#ty>(#nth)?;));
+                    pass.push(quote!(#host));
                 }
                 ParamTyKind::In => {
-                    launch.push(quote!(#arg));
-                    hosts.push(quote!(let #host = #krate::__private::HostTensor::new(#arg)?;));
+                    hosts.push(quote!(let #host = __titan_reference.tensor::<#ty>(#nth)?;));
                     pass.push(quote!(#host.tensor()));
                 }
                 ParamTyKind::Optional => {
-                    launch.push(quote!(#arg));
-                    hosts.push(quote!(let #host = #arg.map(#krate::__private::HostTensor::new).transpose()?;));
+                    hosts.push(quote!(let #host = __titan_reference.optional::<#ty>(#nth)?;));
                     pass.push(quote!(#host.as_ref().map(|t| t.tensor())));
                 }
                 ParamTyKind::Mut => {
-                    launch.push(quote!(#arg.reborrow()));
-                    hosts.push(quote!(let mut #host = #krate::__private::HostTensor::new(&*#arg)?;));
+                    hosts.push(quote!(let mut #host = __titan_reference.tensor::<#ty>(#nth)?;));
                     pass.push(quote!(#host.tensor_mut()));
-                    back.push(quote!(#host.copy_back(#arg)?;));
+                    back.push(quote!(__titan_reference.copy_back(#nth, #host)?;));
                 }
             }
         }
-        let Body { shadow, generics, host, .. } = body;
+        let Body { shadow, generics, .. } = body;
         let (name, args) = (&func.name, shadow.arguments());
         quote! {
-            #[allow(non_snake_case, non_upper_case_globals, clippy::too_many_arguments)]
+            #[allow(non_snake_case, non_upper_case_globals)]
             fn __titan_reference<const __TITAN_RUN: bool, #generics>(
-                __titan_kernel: &'static #krate::__private::KernelRef, __titan_roles: &[usize], #host
+                __titan_kernel: &'static #krate::__private::KernelRef,
+                __titan_roles: &[usize],
+                __titan_args: ::std::vec::Vec<#krate::__private::LaunchArg<'_>>,
             ) -> #krate::Result<()> {
-                #(let mut #outputs = #outputs;)*
-                let __titan_args = ::std::vec![#(#krate::__private::LaunchArg::from(#launch)),*];
                 let __titan_reference = #krate::__private::Reference::new(__titan_kernel, __titan_args)?;
                 #(#hosts)*
                 let __titan_done = __titan_reference.run(__titan_roles, || { #name #args (#(#pass),*); });
@@ -63,14 +60,15 @@ impl Expansion<'_> {
 
     /// The reference of an instance.
     pub(super) fn reference(&self, c: &Compiled, body: &Body<'_>) -> TokenStream {
-        let (krate, Body { shadow, host, args, .. }) = (self.krate, body);
+        let (krate, Body { shadow, .. }) = (self.krate, body);
         let consts = self.shadow_args(c, shadow);
         let roles = c.kernel.as_ref().map_or_else(|| vec![0], |k| role_order(k));
         let (trait_name, generics) = (surface::trait_name(&self.item.func.name), surface::instance_args(c));
         quote! {
-            #[allow(clippy::too_many_arguments)]
-            fn reference<const __TITAN_RUN: bool>(#host) -> #krate::Result<()> {
-                __titan_reference::<__TITAN_RUN, #(#consts),*>(<Self as #trait_name #generics>::kernel(), &[#(#roles),*], #args)
+            fn reference<const __TITAN_RUN: bool>(
+                args: ::std::vec::Vec<#krate::__private::LaunchArg<'_>>,
+            ) -> #krate::Result<()> {
+                __titan_reference::<__TITAN_RUN, #(#consts),*>(<Self as #trait_name #generics>::kernel(), &[#(#roles),*], args)
             }
         }
     }

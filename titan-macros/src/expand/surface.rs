@@ -40,11 +40,13 @@ impl Expansion<'_> {
         let launch_params = func.params.iter().map(|p| launch_param(krate, p, true));
         let plain_params = func.params.iter().map(|p| launch_param(krate, p, false));
         let args: Vec<TokenStream> = func.params.iter().map(|p| launch_arg(krate, p)).collect();
-        let instances = self.instances();
+        let (instances, by_value) = (self.instances(), self.by_value());
         // Without generics, rustc would report the bound here, and not at the name without a companion.
         let bound = if none && !self.asks.is_empty() { quote!() } else { quote!(where #name: #trait_name #args_of,) };
         let at = self.asks.first().map_or_else(Span::call_site, |(_, s)| s.resolved_at(Span::call_site()));
         let itself = located(name, at);
+        // Where the instance is named by values only, rustc would report that this function is never used.
+        let only_by_value = (!none).then(|| quote!(#[allow(dead_code)]));
         let cfg = self.cfgs();
         quote! {
             #(#cfg)*
@@ -56,6 +58,7 @@ impl Expansion<'_> {
 
             #(#attrs)*
             #[allow(clippy::too_many_arguments)]
+            #only_by_value
             #vis fn #name<'launch, #(#declared),*>(#(#launch_params),*) -> #krate::Launch<'launch>
             #bound
             {
@@ -75,9 +78,13 @@ impl Expansion<'_> {
                 #vis fn reference #params_of (#(#plain_params),*) -> #krate::Result<()>
                 #bound
                 {
-                    <#itself as #trait_name #args_of>::reference::<true>(#(#args),*)
+                    <#itself as #trait_name #args_of>::reference::<true>(
+                        ::std::vec![#(#krate::__private::LaunchArg::from(#args)),*],
+                    )
                 }
             }
+
+            #by_value
         }
     }
 
@@ -87,18 +94,24 @@ impl Expansion<'_> {
         let trait_name = trait_name(&func.name);
         let declared: Vec<&TokenStream> = func.generics.iter().map(|g| &g.tokens).collect();
         let params_of = if declared.is_empty() { quote!() } else { quote!(<#(#declared),*>) };
-        let params = func.params.iter().map(|p| host_param(krate, p, false));
         let (message, label, note) = self.missing();
+        let generic = (!declared.is_empty()).then(|| {
+            let text =
+                format!("code that is generic itself calls `{}::generic::<..>(..)`, which needs no bound", func.name);
+            quote!(, note = #text)
+        });
         let cfg = self.cfgs();
         quote! {
             #(#cfg)*
             #[allow(non_camel_case_types)]
             #[doc(hidden)]
-            #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
+            #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note #generic)]
             #vis trait #trait_name #params_of {
                 fn kernel() -> &'static #krate::__private::KernelRef;
-                #[allow(clippy::too_many_arguments, dead_code, non_snake_case)]
-                fn reference<const __TITAN_RUN: bool>(#(#params),*) -> #krate::Result<()>;
+                #[allow(dead_code)]
+                fn reference<const __TITAN_RUN: bool>(
+                    args: ::std::vec::Vec<#krate::__private::LaunchArg<'_>>,
+                ) -> #krate::Result<()>;
             }
         }
     }
@@ -144,7 +157,7 @@ impl ParamTyKind {
 
 /// A parameter of the launch function, which borrows tensors for the launch, or of the public reference. Both take views
 /// for tensors.
-fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
+pub(super) fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
     let TypeKind::Tensor { elem, rank, mutable, optional: false, path } = &p.ty.kind else {
         return host_param(krate, p, launch);
     };
@@ -159,7 +172,7 @@ fn launch_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
 }
 
 /// The parameter as a plain reference, an exclusive access or a value.
-fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
+pub(super) fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     let name = &p.name;
     match ParamTyKind::of(p) {
         ParamTyKind::In => quote!(#krate::AsTensor::as_tensor(#name)),
@@ -168,10 +181,21 @@ fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     }
 }
 
-/// A parameter of an instance's reference; `launch` borrows tensors for the launch.
+/// A parameter as a plain reference, an exclusive access or a value; `launch` borrows tensors for the launch.
 pub(super) fn host_param(krate: &TokenStream, p: &Param, launch: bool) -> TokenStream {
     let (name, ty) = (&p.name, host_ty(krate, &p.ty, launch));
     quote!(#name: #ty)
+}
+
+/// The generic arguments of a read of an argument by the reference: `f32, 2` of a tensor, `f32` of a scalar.
+pub(super) fn argument_type(krate: &TokenStream, t: &TypeRef) -> TokenStream {
+    match &t.kind {
+        TypeKind::Tensor { elem, rank, .. } => {
+            let (elem, rank) = (host_ty(krate, elem, false), usize::from(*rank));
+            quote!(#elem, #rank)
+        }
+        _ => host_ty(krate, t, false),
+    }
 }
 
 fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {

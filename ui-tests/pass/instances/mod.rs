@@ -12,5 +12,6 @@ mod too_many;
 mod unbounded_parameter;
 mod uncovered;
 mod unknown_name;
+mod used_by_value;
 mod usize_parameter;
 mod wrong_length;

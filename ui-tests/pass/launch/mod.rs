@@ -1,5 +1,12 @@
 mod alias;
 mod call_without_instance;
+mod dispatch_method;
+mod dispatch_order;
+mod dispatch_rank;
+mod dispatch_unknown_element;
+mod dispatch_usize;
+mod dispatch_without_values;
+mod generic_code;
 mod host_data;
 mod moved;
 mod never_run;

@@ -25,8 +25,16 @@ pub(crate) struct Job {
 const WITHOUT_NAMED: &[&str] = &["--skip", "named_devices::"];
 
 /// The programs of the facade that ask for a device by its name.
-const ON_DEVICES: [&str; 7] =
-    ["language", "examples", "lang_semantics", "pipelines", "runtime_launch", "runtime_await", "runtime_lifetimes"];
+const ON_DEVICES: [&str; 8] = [
+    "language",
+    "examples",
+    "generic_host",
+    "lang_semantics",
+    "pipelines",
+    "runtime_launch",
+    "runtime_await",
+    "runtime_lifetimes",
+];
 
 /// Those whose subject is the order in which a device works, and not what kernels compute.
 const ON_ORDERS: [&str; 3] = ["runtime_launch", "runtime_await", "runtime_lifetimes"];
@@ -42,13 +50,21 @@ struct Device {
 
 /// In the quick depth, the code for both targets runs in the emulator, and the order of the runtime on the emulated driver.
 const QUICK: [Device; 4] = [
-    Device { name: "emulator:sm_80", driver: None, programs: &["language", "examples", "lang_semantics"] },
+    Device {
+        name: "emulator:sm_80",
+        driver: None,
+        programs: &["language", "examples", "generic_host", "lang_semantics"],
+    },
     Device {
         name: "emulator:sm_90a",
         driver: None,
         programs: &["language", "examples", "lang_semantics", "pipelines"],
     },
-    Device { name: "cuda:0", driver: Some(("late", "sm_80")), programs: &["runtime_launch", "runtime_lifetimes"] },
+    Device {
+        name: "cuda:0",
+        driver: Some(("late", "sm_80")),
+        programs: &["generic_host", "runtime_launch", "runtime_lifetimes"],
+    },
     Device { name: "cuda:0", driver: Some(("random:2", "sm_90")), programs: &ON_ORDERS },
 ];
 

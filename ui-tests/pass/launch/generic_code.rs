@@ -1,0 +1,12 @@
+//! The twin of `ui/launch/generic_code.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f16, f32], BN in [64, 128]))]
+fn copy<T: Float, const BN: i32>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]));
+}
+
+fn host<T: Float>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) -> titan::Result<()> {
+    copy::generic::<T, 64>(x, y).sync()
+}

@@ -1,0 +1,15 @@
+//! A tensor of another rank, of any element type.
+use titan::dispatch;
+use titan::prelude::*;
+
+#[titan::kernel(instances(T in [f16, f32], BN in [64, 128]))]
+fn copy<T: Float, const BN: i32>(x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<BN>([p]));
+}
+
+fn host(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 1>) -> titan::Result<()> {
+    dispatch!(copy::<_, 64>(x, y)).sync()
+}
+
+fn main() {}
