@@ -31,7 +31,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     }
     let steps = matches.get_one::<u64>("steps").copied().unwrap_or(Options::default().steps);
     told_bounds(&graph, &bounds(&graph), out)?;
-    let plan = plan(&graph, &Options { steps, live });
+    let plan = plan(&graph, &Options { steps, live, ..Options::default() });
     match &plan {
         Plan::Overlapped(found) => writeln!(out, "; found in {} steps", found.steps)?,
         Plan::Sequential { stop, slots, .. } => {

@@ -132,7 +132,5 @@ fn timing(machine: &Machine) -> Timing {
         special_latency: 18,
         shared_bytes: 128,
         shared_latency: 29,
-        copy_latency: 600,
-        barrier_latency: 20,
     }
 }

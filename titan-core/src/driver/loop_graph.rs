@@ -2,8 +2,8 @@
 //!
 //! Operations of the graph are those of the loop's body, with two exceptions:
 //!
-//! * Names and numbers that depend on the counter alone are left out. The rewriter computes them again wherever they are needed, and they take
-//!   no unit for long.
+//! * Names and numbers that depend on the counter or on a stage alone are left out. The rewriter computes them again wherever they are needed,
+//!   and they take no unit for long. What uses them depends on the stage.
 //! * What must be in one stage is one operation: what acquires a slot of a ring and fills it, with what only this needs; and what waits for a
 //!   stage.
 //!
@@ -21,9 +21,9 @@
 //! }
 //! ```
 //!
-//! The wait for a stage is a barrier, across which assemblers move nothing: it holds the matrix unit, so that no product is in its midst then.
-//! A stage is waited for when its copies have had the time of a copy, so that the wait is not placed too early. How far ahead copies are issued
-//! follows from the slots of the ring, not from this search ([`super::swing`]).
+//! How far ahead copies are issued follows from the slots of the ring, and where waits are from what they are needed for, not from this search
+//! ([`super::swing`]). So copies, waits and releases have no edges, which would only keep the loads of an iteration together: the recurrence of
+//! a ring, from its copy over its release to a later copy, is never critical.
 //!
 //! Deliberately absent: bank conflicts, registers of numbers, instructions for addresses.
 
@@ -46,6 +46,12 @@ pub struct LoopGraph {
     pub graph: Graph,
     /// For each operation of the graph, those of the loop's body.
     pub members: Vec<Vec<OpId>>,
+    /// For each operation that fills a ring, those that release its slots, and how many iterations before.
+    pub slots: Vec<(usize, Vec<(usize, u32)>)>,
+    /// For each operation that waits for a stage, those that need it.
+    pub waits: Vec<(usize, Vec<usize>)>,
+    /// For each operation that only tells that a stage was read, those that come before it, in program order.
+    pub releases: Vec<(usize, Vec<usize>)>,
     /// The names and numbers that are left out.
     pub left_out: Vec<OpId>,
     /// Registers per thread of tiles from outside of the loop that it uses.
@@ -58,16 +64,18 @@ pub struct LoopGraph {
 /// The first operation that loops with schedules do not contain.
 pub fn loop_graphs(kernel: &Kernel, target: &Target) -> Result<Vec<LoopGraph>, Violation> {
     let mut found = Vec::new();
-    for of in modulo::dependences(kernel)? {
+    for mut of in modulo::dependences(kernel)? {
         let left_out: Vec<OpId> = left_out(kernel, &of);
+        of.dependences = between_others(&of, &left_out);
         let members = members(kernel, &of, &left_out);
         let costs: Vec<Vec<Cost>> =
             members.iter().map(|ops| ops.iter().map(|id| cost(kernel, *id, target)).collect()).collect();
         let name = format!("loop{}", found.len());
+        let (slots, (waits, releases)) = (slots(kernel, &of, &members), around_stages(kernel, &of, &members));
         // Loops without such operations, and those that are too large, have no graph.
-        if let Ok(graph) = draft((kernel, target), &of, &members, &costs, name).check() {
+        if let Ok(graph) = draft(kernel, &of, &members, &costs, name).check() {
             let outside = outside(kernel, &of);
-            found.push(LoopGraph { looped: of.looped, graph, members, left_out, outside });
+            found.push(LoopGraph { looped: of.looped, graph, members, slots, waits, releases, left_out, outside });
         }
     }
     Ok(found)
@@ -87,16 +95,33 @@ fn outside(kernel: &Kernel, of: &Dependent) -> i64 {
     used.iter().filter(|v| !own.contains(v)).map(|v| i64::from(registers(kernel, *v))).sum()
 }
 
-/// The operations of a body that only compute names and numbers from the counter and from outside.
+/// The operations of a body that only compute names and numbers, from the counter, from stages and from outside.
 fn left_out(kernel: &Kernel, of: &Dependent) -> Vec<OpId> {
     let mut free: Vec<OpId> = Vec::new();
+    let gives_stage = |id: OpId| kernel.op(id).results.iter().all(|v| matches!(kernel.ty(*v), Ty::Token(..)));
     for id in &of.ops {
         let mut needs = of.dependences.iter().filter(|edge| edge.to == *id && edge.why == Why::Value);
-        if modulo::is_renewable(kernel, *id, false) && needs.all(|edge| free.contains(&edge.from)) {
+        let of_this = |edge: &Dependence| edge.distance == 0 && gives_stage(edge.from);
+        if modulo::is_renewable(kernel, *id, false) && needs.all(|edge| free.contains(&edge.from) || of_this(edge)) {
             free.push(*id);
         }
     }
     free
+}
+
+/// The dependences between operations that are not left out: what uses a name depends on what the name is computed from.
+fn between_others(of: &Dependent, left_out: &[OpId]) -> Vec<Dependence> {
+    let mut all = of.dependences.clone();
+    // In program order, so that what a name is computed from is no name that is still to be left out: names have no cycles.
+    for name in left_out {
+        let into: Vec<Dependence> = all.iter().filter(|edge| edge.to == *name).copied().collect();
+        let out: Vec<Dependence> = all.iter().filter(|edge| edge.from == *name).copied().collect();
+        all.retain(|edge| edge.from != *name && edge.to != *name);
+        for (into, out) in into.iter().flat_map(|into| out.iter().map(move |out| (into, out))) {
+            all.push(Dependence { from: into.from, distance: into.distance + out.distance, ..*out });
+        }
+    }
+    all
 }
 
 /// The operations of a body, grouped by what must be in one stage.
@@ -140,6 +165,68 @@ fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>>
     groups
 }
 
+/// The operations of a graph that fill rings, each with those that release slots for it, and how many iterations before.
+fn slots(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) -> Vec<(usize, Vec<(usize, u32)>)> {
+    let place = |id: OpId| members.iter().position(|group| group.contains(&id));
+    let fills = (0..members.len()).filter(|group| role(kernel, &members[*group]) == Role::Fills);
+    let released_for = |fill: usize| {
+        let into = of.dependences.iter().filter(|edge| edge.why == Why::Slot && members[fill].contains(&edge.to));
+        into.filter_map(|edge| Some((place(edge.from)?, edge.distance))).filter(|(from, _)| *from != fill).collect()
+    };
+    fills.map(|fill| (fill, released_for(fill))).collect()
+}
+
+/// Operations of a graph, each with others.
+type Beside = Vec<(usize, Vec<usize>)>;
+
+/// The operations of a graph that wait for stages, each with those that need the stage; and those that tell that stages were read, each with
+/// those that come before it. All in the same iteration.
+fn around_stages(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) -> (Beside, Beside) {
+    let place = |id: OpId| members.iter().position(|group| group.contains(&id));
+    let same = || of.dependences.iter().filter(|edge| edge.distance == 0);
+    let all = |wanted: Role| (0..members.len()).filter(move |group| role(kernel, &members[*group]) == wanted);
+    let needed_for = |wait: usize| {
+        let out = same().filter(|edge| members[wait].contains(&edge.from));
+        out.filter_map(|edge| place(edge.to)).filter(|to| *to != wait).collect()
+    };
+    let before = |release: usize| {
+        let into = same().filter(|edge| members[release].contains(&edge.to));
+        into.filter_map(|edge| place(edge.from)).filter(|from| *from != release).collect()
+    };
+    let waits = all(Role::Waits).map(|wait| (wait, needed_for(wait))).collect();
+    (waits, all(Role::Releases).map(|release| (release, before(release))).collect())
+}
+
+/// What operations of a graph do to rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// They fill a stage.
+    Fills,
+    /// They wait for a stage.
+    Waits,
+    /// They tell that a stage was read.
+    Releases,
+    /// Nothing: the search places them.
+    Computes,
+}
+
+fn role(kernel: &Kernel, ops: &[OpId]) -> Role {
+    let only_tells = |id: &OpId| {
+        let op = kernel.op(*id);
+        let of_stage = |v: &Value| matches!(kernel.ty(*v), Ty::Token(..));
+        op.args.iter().any(of_stage) && op.results.iter().all(of_stage) && op.regions.is_empty()
+    };
+    if ops.iter().any(|id| modulo::fills(kernel, *id).is_some()) {
+        Role::Fills
+    } else if ops.iter().any(|id| is_wait(kernel, *id)) {
+        Role::Waits
+    } else if ops.iter().all(only_tells) {
+        Role::Releases
+    } else {
+        Role::Computes
+    }
+}
+
 /// What an operation costs the warps of a partition.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
@@ -156,6 +243,9 @@ const MATRIX: &str = "matrix";
 const SHARED: &str = "shared";
 const LANES: &str = "lanes";
 const SPECIAL: &str = "special";
+const UNITS: [&str; 4] = [MATRIX, SHARED, LANES, SPECIAL];
+/// The number of the path to shared memory among the units of a graph.
+pub(super) const SHARED_UNIT: usize = 1;
 
 fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
     let op = kernel.op(id);
@@ -190,12 +280,7 @@ fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
         let held = all.map(|cost| cost.held + cost.latency).sum();
         return cost(LANES, held, timing.lanes_latency);
     }
-    if is_wait(kernel, id) {
-        // A barrier: assemblers move nothing across it, so that no product is issued around it.
-        let held = i64::from(timing.barrier_latency).max(1);
-        return Cost { unit: Some(MATRIX), held, ..Cost::default() };
-    }
-    if is_another_name(&op.kind) {
+    if is_wait(kernel, id) || is_another_name(&op.kind) {
         return Cost::default();
     }
     if op.kind == OpKind::Local(LocalOp::Load) {
@@ -239,6 +324,7 @@ fn product(op: &Op) -> Option<[Value; 3]> {
     }
 }
 
+/// Whether an operation waits for a stage of a ring.
 fn is_wait(kernel: &Kernel, id: OpId) -> bool {
     kernel.op(id).args.iter().any(|v| matches!(kernel.ty(*v), Ty::Token(Token::Ready, _)))
 }
@@ -271,13 +357,7 @@ const fn is_special(f: UnOp) -> bool {
 }
 
 /// The graph as a draft.
-fn draft(
-    (kernel, target): (&Kernel, &Target),
-    of: &Dependent,
-    members: &[Vec<OpId>],
-    costs: &[Vec<Cost>],
-    name: String,
-) -> Draft {
+fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Cost>], name: String) -> Draft {
     let place = |id: OpId| members.iter().position(|group| group.contains(&id));
     let name_of = |group: &[OpId]| {
         let first = group.first().copied().unwrap_or(OpId::new(0));
@@ -303,7 +383,8 @@ fn draft(
     let mut edges = Vec::new();
     for Dependence { from, to, distance, why } in &of.dependences {
         let (Some(a), Some(b)) = (place(*from), place(*to)) else { continue };
-        if a == b && *distance == 0 {
+        let is_apart = |group: usize| role(kernel, &members[group]) != Role::Computes;
+        if a == b && *distance == 0 || is_apart(a) || is_apart(b) {
             continue;
         }
         let kind = match (why, distance) {
@@ -319,14 +400,12 @@ fn draft(
                 let held = costs[a].first().map_or(0, |cost| cost.held);
                 costs[a].first().map_or(0, |cost| cost.latency.max(held))
             }
-            // Instructions are issued in order: a load behind a product waits until all of that is issued.
+            // Instructions are issued in order: a load behind a product waits until all of that is issued. So it comes before the product
+            // that precedes this one, which takes as long.
             Why::Value if kernel.op(*from).kind == OpKind::Local(LocalOp::Load) && multiplies(to) => {
-                latency(a, *from) + costs[b].first().map_or(0, |cost| cost.held)
+                latency(a, *from).max(costs[b].first().map_or(0, |cost| cost.held))
             }
             Why::Value => latency(a, *from),
-            Why::Order if modulo::fills(kernel, *from).is_some() && is_wait(kernel, *to) => {
-                i64::from(target.timing.copy_latency)
-            }
             Why::Slot | Why::Order => 0,
         };
         let edge = DraftEdge {
@@ -342,7 +421,7 @@ fn draft(
     }
     let mut ops: Vec<DraftOp> = ops.collect();
     in_place(kernel, of, members, (&mut ops, &mut edges));
-    let units = [MATRIX, SHARED, LANES, SPECIAL].map(str::to_owned).to_vec();
+    let units = UNITS.map(str::to_owned).to_vec();
     Draft { name, units, ops, edges, ii: None }
 }
 

@@ -40,7 +40,8 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
     if let Roles::Fused { distance, .. } = schedule.roles {
-        if distance > 0 && distance > greatest_distance(&made) {
+        // Behind the wait that shows that a slot was read, it can be filled again one iteration earlier.
+        if distance > 0 && distance > greatest_distance(&made) + 1 {
             return None;
         }
         made = fuse(&made)?;
@@ -54,7 +55,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
     let loops: Option<Vec<(Candidate, &Ahead)>> =
         schedule.loops.iter().map(|ahead| Some((candidate(&made, *loops.get(ahead.number)?, ahead)?, ahead))).collect();
     for (candidate, ahead) in loops? {
-        if ahead.distance >= ahead.slots {
+        if ahead.distance > ahead.slots {
             return None;
         }
         made = pipeline(&made, &candidate, ahead.slots)?;

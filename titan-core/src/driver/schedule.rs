@@ -136,7 +136,8 @@ pub struct Ahead {
     pub loads: Vec<usize>,
     /// The number of slots of the ring, D.
     pub slots: u32,
-    /// The prefetch distance P: the number of iterations by which copies are issued in advance; at least 1, and less than D.
+    /// The prefetch distance P: the number of iterations by which copies are issued in advance; at least 1, and less than D,
+    /// or D if copies are behind the wait that shows that their slot was read.
     pub distance: u32,
     /// Whether the loop waits for the stage of the next iteration and carries it, so that its first loads can be moved one iteration
     /// earlier.

@@ -3,15 +3,18 @@
 //! The scheduler places the operations of a loop's graph ([`super::loop_graph`]) in cycles; the stage of an operation is that of its cycle, and
 //! operations of one stage follow each other by their cycles. Two things are not its to decide:
 //!
-//! * Copies to a ring are issued as far ahead as its slots allow, behind an MMA in the middle of the body, since how long they take depends on
-//!   what else the machine does.
+//! * Copies to a ring are issued as far ahead as its slots allow, since how long they take depends on what else the machine does, where the path
+//!   to shared memory is free for the longest time. A wait is a barrier, behind which all warps have read what was released before: behind it, a
+//!   ring of D slots is filled D iterations ahead, and D − 1 iterations before it.
+//! * Stages are waited for immediately before what needs them first. A wait is a barrier of all warps: the later, the more time copies have,
+//!   and the fewer warps wait for each other. That stages were read is told immediately behind what reads them last.
 //! * Names and numbers stand before the first operation of the last stage that uses them, and are computed again for others.
 //!
 //! A schedule that cannot be carried out, or that the checker of expanded loops refuses, is not taken.
 //!
 //! Deliberately absent: the choice between this schedule and the rule's.
 
-use super::loop_graph::{LoopGraph, loop_graphs};
+use super::loop_graph::{LoopGraph, SHARED_UNIT, loop_graphs};
 use super::order::{annotate, bodies, is_product};
 use super::schedule::{Body, Roles, Schedule};
 use super::table::OTHER_REGISTERS;
@@ -32,7 +35,8 @@ pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule) -
     for graph in &graphs {
         let Some(number) = all.iter().position(|(looped, _)| *looped == graph.looped) else { continue };
         let live = Some(live.saturating_sub(graph.outside).max(0));
-        let Plan::Overlapped(found) = plan(&graph.graph, &Options { live, ..Options::default() }) else {
+        let Plan::Overlapped(found) = plan(&graph.graph, &Options { live, stages: Some(2), ..Options::default() })
+        else {
             continue;
         };
         let (_, body) = all[number];
@@ -87,37 +91,78 @@ fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Body) -> Optio
     Some(made)
 }
 
-/// The stages and the places of the operations of a graph, if iterations of the loop begin with the first product. Assemblers move nothing
-/// from one iteration to the next, so that this is the best place for the end: the operands of this product are loaded before.
+/// The stages and the places of the operations of a graph, if iterations of the loop end with the product before the first one of the program.
+///
+/// Assemblers move nothing from one iteration to the next, and values that are passed on may need moves. So the end is best behind a product:
+/// what is loaded for the next ones is loaded early enough in the same iteration, but for the operands of the first.
+///
+/// What is issued in the same cycle as a product comes before it: instructions are issued in order, and it would wait for all of the product.
 fn from_first_product(kernel: &Kernel, graph: &LoopGraph, schedule: &schedule::Schedule) -> Vec<(i64, i64)> {
-    let first = graph.members.iter().position(|group| group.iter().any(|id| is_product(kernel.op(*id))));
-    let begin = first.and_then(|first| schedule.ops.get(first)).map_or((0, 0), |entry| (entry.cycle, entry.order));
-    let turn = schedule.ops.len() as i64;
-    let of = |entry: &schedule::Entry| {
-        let (stage, within) = (entry.cycle.div_euclid(schedule.ii), entry.cycle.rem_euclid(schedule.ii));
-        // Those before the first product of an interval belong to the iteration before.
-        let earlier = (within, entry.order) < (begin.0.rem_euclid(schedule.ii), begin.1);
-        (stage - i64::from(earlier), entry.order + if earlier { turn } else { 0 })
+    let is_product = |group: usize| graph.members[group].iter().any(|id| is_product(kernel.op(*id)));
+    let place = |group: usize| {
+        let entry = &schedule.ops[group];
+        (entry.cycle.rem_euclid(schedule.ii), is_product(group), entry.order)
     };
-    schedule.ops.iter().map(of).collect()
+    let mut order: Vec<usize> = (0..schedule.ops.len()).collect();
+    order.sort_by_key(|group| place(*group));
+    let first = (0..order.len()).find(|group| is_product(*group));
+    let at = first.and_then(|first| order.iter().position(|group| *group == first)).unwrap_or(0);
+    // From the first product back to the one before it; in a loop of one product, that is the same.
+    let before = (1..order.len()).find(|back| is_product(order[(at + order.len() - back) % order.len()]));
+    let begin = before.map_or(at, |back| (at + order.len() - back + 1) % order.len());
+    order.rotate_left(begin);
+    // Operations that were before the begin of an interval belong to the iteration before.
+    let turned = order.len() - begin;
+    let stage = |at: usize, group: usize| {
+        schedule.ops[group].cycle.div_euclid(schedule.ii) - i64::from(begin > 0 && at >= turned)
+    };
+    let mut found = vec![(0, 0); order.len()];
+    for (at, group) in order.iter().enumerate() {
+        found[*group] = (stage(at, *group), i64::try_from(at).unwrap_or(i64::MAX));
+    }
+    found
 }
 
 /// The stage and the place of each operation of a body, from the stages and places of the operations of its graph.
 fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]) -> Option<Vec<Planned>> {
-    let is_fill = |group: usize| graph.members[group].iter().any(|id| modulo::fills(kernel, *id).is_some());
+    let is_apart = |group: &usize| {
+        let beside = graph.waits.iter().chain(&graph.releases);
+        graph.slots.iter().map(|(fill, _)| fill).chain(beside.map(|(op, _)| op)).any(|apart| apart == group)
+    };
     let mut stages: Vec<i64> = found.iter().map(|(stage, _)| *stage).collect();
-    let mut order: Vec<usize> = (0..found.len()).filter(|group| !is_fill(*group)).collect();
+    let mut order: Vec<usize> = (0..found.len()).filter(|group| !is_apart(group)).collect();
     order.sort_by_key(|group| found[*group].1);
-    let edges = graph.graph.edges();
-    for fill in (0..found.len()).filter(|group| is_fill(*group)) {
-        // One iteration later than the slots allow at most, so that it has any place in the body.
-        let of_slots = edges.iter().filter(|edge| edge.to == fill && edge.from != fill);
-        stages[fill] = of_slots.map(|edge| stages[edge.from] - edge.distance + 1).max()?;
-    }
     let has_product = |group: &usize| graph.members[*group].iter().any(|id| is_product(kernel.op(*id)));
-    let products: Vec<usize> = (0..order.len()).filter(|at| has_product(&order[*at])).collect();
-    let middle = products.get(products.len().saturating_sub(1) / 2).map_or(0, |at| at + 1);
-    order.splice(middle..middle, (0..found.len()).filter(|group| is_fill(*group)));
+    for (wait, needed) in &graph.waits {
+        let first = *needed.iter().filter(|user| !is_apart(user)).min_by_key(|user| found[**user])?;
+        stages[*wait] = stages[first];
+        let at = order.iter().position(|group| *group == first)?;
+        order.insert(at, *wait);
+    }
+    for (release, before) in &graph.releases {
+        // Behind the last operation before it, which may be another one that tells the same.
+        let at = |group: &usize| Some((stages[*group], order.iter().position(|other| other == group)?));
+        let (stage, at) = before.iter().filter(|group| order.contains(group)).filter_map(at).max()?;
+        stages[*release] = stage;
+        order.insert(at + 1, *release);
+    }
+    for (fill, released) in &graph.slots {
+        let waits = |group: &usize| graph.waits.iter().any(|(wait, _)| wait == group);
+        let wait = order.iter().rposition(waits)?;
+        let behind = copies_before(graph, &order, wait, &has_product)?;
+        let place = |group: usize| order.iter().position(|other| *other == group);
+        let latest = |(from, distance): &(usize, u32)| {
+            let is_behind = place(*from).is_some_and(|at| at < wait) && behind > wait;
+            stages[*from] - i64::from(*distance) + i64::from(!is_behind)
+        };
+        let stage = released.iter().map(latest).max()?;
+        stages[*fill] = stage;
+        // Copies would have less than an iteration.
+        if graph.waits.iter().any(|(wait, _)| stages[*wait] <= stage) {
+            return None;
+        }
+        order.insert(behind, *fill);
+    }
     let (first, last) = (stages.iter().copied().min()?, stages.iter().copied().max()?);
     let mut placed: Vec<(OpId, i64)> = Vec::new();
     for group in order {
@@ -131,15 +176,35 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
             placed.push((*id, stages[group]));
         }
     }
-    let others = graph.left_out.iter().filter(|id| !placed.iter().any(|(placed, _)| placed == *id));
-    let all: Vec<(OpId, i64)> = others.map(|id| (*id, last)).chain(placed.iter().copied()).collect();
+    // Names that only operations of earlier stages use are computed again for these. Here they come behind all that they may use.
+    let others: Vec<OpId> =
+        graph.left_out.iter().filter(|id| !placed.iter().any(|(placed, _)| placed == *id)).copied().collect();
+    placed.extend(others.into_iter().map(|id| (id, last)));
     ops.iter()
         .map(|id| {
-            let order = all.iter().position(|(placed, _)| placed == id)?;
-            let (stage, order) = (u16::try_from(all[order].1 - first).ok()?, u16::try_from(order).ok()?);
+            let order = placed.iter().position(|(placed, _)| placed == id)?;
+            let (stage, order) = (u16::try_from(placed[order].1 - first).ok()?, u16::try_from(order).ok()?);
             Some(Planned { stage, order })
         })
         .collect()
+}
+
+/// The place of copies in the order of a body: before the product that is followed by the longest time without loads from shared memory, whose
+/// path copies use too; of equal ones, before the first behind the last wait.
+fn copies_before(
+    graph: &LoopGraph,
+    order: &[usize],
+    wait: usize,
+    has_product: &dyn Fn(&usize) -> bool,
+) -> Option<usize> {
+    let is_load = |op: &schedule::graph::Op| op.unit == Some(SHARED_UNIT);
+    let time = |at: usize| {
+        let turned = order[at..].iter().chain(&order[..at]).map(|group| &graph.graph.ops()[*group]);
+        turned.take_while(|op| !is_load(op)).map(|op| op.occupancy).sum::<i64>()
+    };
+    let from_wait = (wait..order.len()).chain(0..wait).filter(|at| has_product(&order[*at]));
+    // Of equal times, the last one is taken of those in reverse.
+    from_wait.rev().max_by_key(|at| time(*at))
 }
 
 /// The names and numbers that an operation uses, itself or by way of others.

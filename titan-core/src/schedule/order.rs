@@ -150,12 +150,19 @@ pub(super) fn swing(problem: &Problem<'_>, depths: &Depths, steps: &mut Steps) -
     Ok(order)
 }
 
-/// The next operation of those that are ready: the one with the longest way to go, then the least free one, then the heaviest.
+/// The next operation of those that are ready: the one with the longest way to go, then the least free one, then the heaviest; of equal ones the
+/// first of the program, or the last where operations are placed before others, so that they stay in the order of the program.
 fn pick(graph: &Graph, ready: &[usize], depths: &Depths, is_down: bool) -> Option<usize> {
     let key = |op: usize| {
         let (depth, height) = (depths.depth[op], depths.height[op]);
         // The sum is the longest path through the operation: where it is greater, there is less freedom.
-        (if is_down { height } else { depth }, depth + height, graph.ops()[op].weight, Reverse(op))
+        let number = i64::try_from(op).unwrap_or(i64::MAX);
+        (
+            if is_down { height } else { depth },
+            depth + height,
+            graph.ops()[op].weight,
+            if is_down { -number } else { number },
+        )
     };
     ready.iter().copied().max_by_key(|op| key(*op))
 }

@@ -35,12 +35,14 @@ pub struct Options {
     pub steps: u64,
     /// The greatest live weight that a schedule may have, if there is a limit.
     pub live: Option<i64>,
+    /// The greatest number of stages that a schedule may have, if there is a limit.
+    pub stages: Option<i64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         // Some tens of milliseconds. Graphs of inner loops need a hundredth of it.
-        Options { steps: 10_000_000, live: None }
+        Options { steps: 10_000_000, live: None, stages: None }
     }
 }
 
@@ -118,6 +120,9 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
     for ii in first..end {
         let tried = problem.interval(ii, &mut steps).map_err(|Exhausted| Stop::Steps { ii })?;
         let Some(schedule) = tried else { continue };
+        if options.stages.is_some_and(|limit| schedule.stages > limit) {
+            continue;
+        }
         if options.live.is_none_or(|limit| schedule.live <= limit) {
             return Ok(Found { schedule, steps: options.steps - steps.left() });
         }

@@ -4,8 +4,7 @@
 //! special functions, and all share the path to shared memory. The numbers are rates of a partition, or of the multiprocessor for shared
 //! memory, and latencies of single instructions. They tell which of two orders keeps a unit busier.
 //!
-//! Deliberately absent: predictions of times. Of global memory there is only an assumed time for a copy, whatever else is copied: how far ahead
-//! copies are issued follows from the slots of rings.
+//! Deliberately absent: predictions of times; global memory and barriers. How far ahead copies are issued follows from the slots of rings.
 
 /// Rates and latencies of a machine; back ends state their sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,8 +27,4 @@ pub struct Timing {
     pub shared_bytes: u32,
     /// Cycles from the issue of a load from shared memory to its result.
     pub shared_latency: u32,
-    /// Cycles from the start of a copy from global to shared memory until a wait for it need not wait.
-    pub copy_latency: u32,
-    /// Cycles that a warp loses at a barrier of the program if all others are there.
-    pub barrier_latency: u32,
 }

@@ -11,7 +11,8 @@ const BACKWARD: &str = include_str!("graphs/attention_backward.graph");
 fn every_graph_has_a_sequential_schedule() {
     for seed in 1..=300 {
         let graph = random::graph(seed, 12);
-        let Plan::Sequential { stop, schedule, slots } = plan(&graph, &Options { steps: 0, live: None }) else {
+        let Plan::Sequential { stop, schedule, slots } = plan(&graph, &Options { steps: 0, ..Options::default() })
+        else {
             // The bound of the interval may be that of the sequential schedule, but nothing can be found in no steps.
             panic!("{seed}: found in no steps")
         };
@@ -33,10 +34,10 @@ fn the_limit_of_steps_is_exact() {
     let graph = text::graph(BACKWARD).expect("it is valid");
     let found = search(&graph, &Options::default()).expect("there is a schedule");
     for steps in [0, 1, 10, 100, found.steps / 2, found.steps - 1] {
-        assert_eq!(search(&graph, &Options { steps, live: None }), Err(Stop::Steps { ii: 1033 }), "{steps}");
+        assert_eq!(search(&graph, &Options { steps, ..Options::default() }), Err(Stop::Steps { ii: 1033 }), "{steps}");
     }
     for steps in [found.steps, found.steps + 1, u64::MAX] {
-        assert_eq!(search(&graph, &Options { steps, live: None }).as_ref(), Ok(&found), "{steps}");
+        assert_eq!(search(&graph, &Options { steps, ..Options::default() }).as_ref(), Ok(&found), "{steps}");
     }
 }
 
@@ -82,4 +83,21 @@ fn long_intervals_are_no_more_work() {
     };
     let (one, many) = (scaled(1), scaled(50_000));
     assert_eq!((many.schedule.ii, many.steps), (one.schedule.ii * 50_000, one.steps));
+}
+
+/// Fewer stages need a longer interval, up to that of the sequential schedule.
+#[test]
+fn a_limit_of_stages_is_kept() {
+    let graph = text::graph(BACKWARD).expect("it is valid");
+    let free = search(&graph, &Options::default()).expect("there is a schedule").schedule;
+    assert!(free.stages > 2, "{}", free.stages);
+    for limit in 1..=free.stages {
+        match search(&graph, &Options { stages: Some(limit), ..Options::default() }) {
+            Ok(found) => {
+                assert!(found.schedule.stages <= limit && found.schedule.ii >= free.ii, "{limit}");
+                assert_eq!(check(&graph, &found.schedule, None), Ok(()));
+            }
+            Err(stop) => assert!(limit < 2 && stop == Stop::NothingShorter, "{limit}: {stop:?}"),
+        }
+    }
 }

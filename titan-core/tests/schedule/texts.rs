@@ -112,7 +112,7 @@ fn read_anything(text: &str) -> bool {
     match draft.check() {
         Ok(graph) => {
             assert_eq!(graph.draft().check(), Ok(graph.clone()));
-            let plan = plan(&graph, &Options { steps: 3000, live: None });
+            let plan = plan(&graph, &Options { steps: 3000, ..Options::default() });
             assert_eq!(check::check(&graph, plan.schedule(), None).err().map(|e| e[0].code), None, "{text}");
         }
         Err(errors) => assert!(errors.iter().all(|error| places.of(error.site).line >= 1)),

@@ -104,6 +104,26 @@ fn the_scheduler_that_a_kernel_asks_for_places_its_loops() {
     assert_ne!(rule[0].payload, swing[0].payload);
 }
 
+/// By the rule, a ring of D slots is filled D − 1 iterations ahead; the modulo scheduler places copies behind the wait that shows that a slot
+/// was read, so that they have one iteration more.
+#[test]
+fn copies_behind_the_last_wait_are_as_far_ahead_as_there_are_slots() {
+    for (tile, slots) in [([128, 256, 64], 2), ([128, 128, 64], 3), ([64, 64, 32], 4)] {
+        for (scheduler, distance) in [(Scheduler::Rule, slots - 1), (Scheduler::Swing, slots)] {
+            let mut kernel = parse_one(&loops::gemm(tile)).unwrap();
+            kernel.sig.scheduler = Some(scheduler);
+            let made = stages(&verify(kernel).unwrap(), machine(), true, None).unwrap();
+            let [own] = &made.schedule.loops[..] else { panic!("one loop") };
+            let again = follow(&verify(parse_one(&loops::gemm(tile)).unwrap()).unwrap(), machine(), &made.schedule);
+            assert_eq!(again.unwrap().code, made.code, "the schedule says it all");
+            assert_eq!(
+                (own.slots, own.distance, own.carried),
+                (slots, distance, slots > 2 || scheduler == Scheduler::Swing)
+            );
+        }
+    }
+}
+
 /// Each is rejected with a message, and nothing panics.
 #[test]
 fn schedules_of_other_kernels_are_refused() {
