@@ -41,7 +41,6 @@ impl Builder {
     }
 
     /// Whether an operation is defined for all values that its operands may have, and has no effects.
-    #[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
     fn is_total(&self, kind: &OpKind, args: &[Value]) -> bool {
         let constant = |i: usize| args.get(i).and_then(|v: &Value| self.func.constant(*v));
         match kind {

@@ -63,7 +63,6 @@ fn list(values: &[Value]) -> String {
 }
 
 /// The name of an operation with its attributes.
-#[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
 #[must_use]
 pub fn mnemonic(kind: &OpKind) -> String {
     let mask = |masked: &bool| if *masked { ".masked" } else { "" };

@@ -66,7 +66,7 @@ fn address(space: super::Space) -> Ty {
 ///
 /// # Errors
 /// Returns an error if operands of these types are invalid for the operation.
-#[expect(clippy::too_many_lines, clippy::cognitive_complexity, reason = "a table: one row for each operation")]
+#[expect(clippy::too_many_lines, reason = "a table: one row for each operation")]
 pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
     use Ty::{B16, B32, B64, Pred};
     let (want, give) = match kind {

@@ -1,7 +1,7 @@
 //! tidy: table
 //! The dialect of NVIDIA in the lane IR: operations that other machines do not have, each with its contract.
 //!
-//! A back end of another vendor rejects them all. The words are those of [`OpKind`](super::op::OpKind), which contains them.
+//! A back end of another vendor rejects them all. The words are those of [`OpKind`], which contains them.
 //!
 //! An mbarrier is an opaque object of 8 bytes in shared memory, aligned to 8. It counts arrivals; with the last expected arrival a *phase*
 //! completes and the next one begins. The parities of the phases are 0, 1, 0, … from [`NvOp::MbarrierInit`] on; the phase before the
