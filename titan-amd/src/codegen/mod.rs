@@ -15,7 +15,7 @@
 //!
 //! The checkers share no code with what they check. They run in debug builds, and in the tests.
 //!
-//! Deliberately absent, so far: matrix instructions, copies to the local data share, order of instructions, counted waits.
+//! Deliberately absent, so far: matrix instructions, copies to the local data share, order of instructions.
 
 mod allocate;
 mod assemble;
@@ -33,10 +33,8 @@ mod waits;
 pub use error::EmitError;
 
 use crate::machine::Machine;
-use allocate::Failure;
 use error::Fault;
 use machine_ir::Code;
-use select::Selected;
 use titan_core::lane::{self, Func};
 
 /// A kernel as a code object, and the stages on the way.
@@ -69,13 +67,9 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 }
 
 fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
-    let (selected, allocated) = match allocated(func, machine, true) {
-        Err(Failure::Scalars(_)) => allocated(func, machine, false),
-        other => other,
-    }
-    .map_err(|failure| match failure {
-        Failure::Scalars(fault) | Failure::Other(fault) => fault,
-    })?;
+    let mut selected = select::select(func, machine.name)?;
+    clean::clean(&mut selected.code);
+    let allocated = allocate::allocate(selected.code.clone(), machine)?;
     if cfg!(debug_assertions) {
         check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
     }
@@ -89,14 +83,6 @@ fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let (entry, object) = object::object(func, &text, allocated.used, selected.reads_grid)?;
     let registers = allocated.used;
     Ok(Emitted { entry, selected: selected.code, allocated: allocated.code, code, text, object, registers })
-}
-
-/// Selects instructions and allocates their registers.
-fn allocated(func: &Func, machine: &Machine, scalars: bool) -> Result<(Selected, allocate::Allocated), Failure> {
-    let mut selected = select::select(func, machine.name, scalars).map_err(Failure::Other)?;
-    clean::clean(&mut selected.code);
-    let allocated = allocate::allocate(selected.code.clone(), machine)?;
-    Ok((selected, allocated))
 }
 
 /// Checks limits before any instruction is selected.

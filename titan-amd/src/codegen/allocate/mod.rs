@@ -23,6 +23,7 @@ use crate::isa::Operand as Isa;
 use crate::machine::Machine;
 use assign::{Assignment, Available, index};
 use live::Lives;
+use spill::Spills;
 use titan_core::ir::Loc;
 
 /// Code with registers of the machine, and how many it uses.
@@ -34,47 +35,36 @@ pub(crate) struct Allocated {
     pub(crate) used: [u16; 3],
 }
 
-/// The scalar registers do not suffice.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// The scalar registers do not suffice: code with fewer values in them may fit.
-    Scalars(Fault),
-    /// All others.
-    Other(Fault),
-}
-
 /// Rounds of spills, of which each spills new registers.
 const ROUNDS: u32 = 64;
 
 /// Allocates the registers of some code.
-pub(crate) fn allocate(mut code: Code, machine: &Machine) -> Result<Allocated, Failure> {
+pub(crate) fn allocate(mut code: Code, machine: &Machine) -> Result<Allocated, Fault> {
     let small = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     let available = [
         Available { first: FIXED_SCALARS.into(), end: small(machine.sgprs) },
         Available { first: FIXED_VECTORS.into(), end: small(machine.arch_vgprs) },
         Available { first: 0, end: small(machine.acc_vgprs) },
     ];
-    let mut temporary = vec![false; code.registers.len()];
+    let mut spills = Spills::default();
     for _ in 0..ROUNDS {
         let lives = live::lives(&code);
         let full = match assign::assign(&code, &lives, available) {
             Ok(assignment) => return Ok(finish(code, &assignment)),
             Err(full) => full,
         };
-        match full.file {
-            File::S => return Err(Failure::Scalars(exceeded(&code, &lives, machine))),
-            File::A => return Err(Failure::Other(exceeded(&code, &lives, machine))),
-            File::V => {}
-        }
         // More than the one that has no place: the pressure of what follows is likely as high.
-        let chosen = spill::choose(&code, &lives, full.reg, &temporary, 16);
+        let chosen = match full.file {
+            File::S | File::V => spill::choose(&code, &lives, full.reg, &spills, 16),
+            File::A => Vec::new(),
+        };
         if chosen.is_empty() {
-            return Err(Failure::Other(exceeded(&code, &lives, machine)));
+            return Err(exceeded(&code, &lives, machine));
         }
-        spill::spill(&mut code, &chosen, &mut temporary);
+        spill::spill(&mut code, &chosen, &mut spills);
     }
     let lives = live::lives(&code);
-    Err(Failure::Other(exceeded(&code, &lives, machine)))
+    Err(exceeded(&code, &lives, machine))
 }
 
 /// The error for code that needs more registers than there are, at the line where most of them live.

@@ -12,11 +12,15 @@
 //! It computes no lifetimes, and shares no code with the allocation.
 
 use crate::codegen::machine_ir::{Block, Code, File, Inst, Kind, Operand, Part, Place, Reg};
-use crate::isa::{Access, Operand as Isa};
+use crate::isa::{Access, Inline, Operand as Isa};
 use std::collections::BTreeMap;
 
-/// A register of the machine: its file, and its number.
-type Machine = (File, u8);
+/// A register of the machine, or a lane of a vector register in which a scalar word is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Machine {
+    Register(File, u8),
+    Lane(u8, u8),
+}
 
 /// A word of a virtual register.
 type Word = (Reg, u8);
@@ -70,8 +74,8 @@ pub fn check(virtual_code: &Code, allocated: &Code) -> Result<(), String> {
 
 /// The arguments' address, the indices of the workgroup, and the number of the work item.
 fn initial() -> State {
-    let scalars = (0..5).map(|n| ((File::S, n), Holds::Initial));
-    State(scalars.chain([((File::V, 0), Holds::Initial)]).collect())
+    let scalars = (0..5).map(|n| (Machine::Register(File::S, n), Holds::Initial));
+    State(scalars.chain([(Machine::Register(File::V, 0), Holds::Initial)]).collect())
 }
 
 /// Keeps what is the same in both; returns whether anything was lost.
@@ -123,9 +127,15 @@ fn run(virtual_code: &Code, allocated: &Code, block: Block, mut state: State, re
 /// The registers of the machine that an operand names.
 fn machine(operand: &Operand) -> Vec<Machine> {
     match operand {
-        Operand::Isa(Isa::S(first, n)) => (0..*n).map(|i| (File::S, first.saturating_add(i))).collect(),
-        Operand::Isa(Isa::V(first, n)) => (0..*n).map(|i| (File::V, first.saturating_add(i))).collect(),
-        Operand::Isa(Isa::A(first, n)) => (0..*n).map(|i| (File::A, first.saturating_add(i))).collect(),
+        Operand::Isa(Isa::S(first, n)) => {
+            (0..*n).map(|i| Machine::Register(File::S, first.saturating_add(i))).collect()
+        }
+        Operand::Isa(Isa::V(first, n)) => {
+            (0..*n).map(|i| Machine::Register(File::V, first.saturating_add(i))).collect()
+        }
+        Operand::Isa(Isa::A(first, n)) => {
+            (0..*n).map(|i| Machine::Register(File::A, first.saturating_add(i))).collect()
+        }
         Operand::Isa(_) | Operand::Part(_) | Operand::To(_) => Vec::new(),
     }
 }
@@ -165,9 +175,9 @@ impl State {
                 }
                 Operand::Isa(_) | Operand::To(_) if operand != own => say("another operand of the machine".to_owned()),
                 Operand::Isa(_) => {
-                    let early = |m: &Machine| m.0 != File::S || m.1 < 102;
-                    let lost = |m: &&Machine| early(m) && self.0.get(*m) != Some(&Holds::Initial);
-                    if *access != Access::Write && places.iter().any(|m| lost(&m)) {
+                    let named = |m: &Machine| matches!(m, Machine::Register(File::S, 102..));
+                    let lost = |m: &Machine| !named(m) && self.0.get(m) != Some(&Holds::Initial);
+                    if *access != Access::Write && places.iter().any(lost) {
                         say("reads what the kernel started with where it may not be".to_owned());
                     }
                 }
@@ -197,52 +207,52 @@ impl State {
         };
         let register = code.register(part.reg);
         for (word, place) in words(*part).zip(places) {
-            let own = self.holds(*place, word);
-            let pieces = register.pieces && !start && register.file != File::S;
+            if let Machine::Register(File::V, n) = place {
+                self.0.retain(|other, _| !matches!(other, Machine::Lane(bank, _) if bank == n));
+            }
+            // A scalar register is written whole, wherever it is; of a vector register of pieces the other lanes are kept.
+            let elsewhere = register.pieces && !start && register.file != File::S && !self.holds(*place, word);
             for (other, holds) in &mut self.0 {
                 if matches!(holds, Holds::Word { word: held, .. } if *held == word) && other != place {
                     *holds = Holds::Old(word);
                 }
             }
-            let elsewhere = pieces && !own;
-            let holds = if elsewhere { Holds::Fresh(word) } else { Holds::Word { word, copied: false, recent: true } };
-            // Copies of an earlier value of a register with one definition are worthless.
-            if !elsewhere {
-                self.0.retain(|_, holds| !matches!(holds, Holds::Old(old) | Holds::Fresh(old) if *old == word));
-            }
-            // A scalar register of pieces is written whole, but must stay where its other words are.
-            let moved = register.pieces && !start && register.file == File::S && !own;
-            if moved {
-                self.0.remove(place)
+            if elsewhere {
+                self.0.insert(*place, Holds::Fresh(word));
             } else {
-                self.0.insert(*place, holds)
-            };
+                // Copies of an earlier value are worthless.
+                self.0.retain(|_, holds| !matches!(holds, Holds::Old(old) | Holds::Fresh(old) if *old == word));
+                self.0.insert(*place, Holds::Word { word, copied: false, recent: true });
+            }
         }
     }
 
     /// The mask of active lanes changes.
     fn new_lanes(&mut self) {
-        self.0.retain(|_, holds| match holds {
-            Holds::Word { copied, recent, .. } => {
+        self.0.retain(|machine, holds| match (machine, holds) {
+            // Scalar words, also those in lanes, do not depend on it.
+            (Machine::Register(File::S, _) | Machine::Lane(..), _) => true,
+            (Machine::Register(File::V | File::A, _), Holds::Word { copied, recent, .. }) => {
                 *recent = false;
                 !*copied
             }
-            Holds::Fresh(_) => false,
-            Holds::Initial | Holds::Old(_) => true,
+            (Machine::Register(File::V | File::A, _), Holds::Fresh(_)) => false,
+            (Machine::Register(File::V | File::A, _), Holds::Initial | Holds::Old(_)) => true,
         });
     }
 
     /// Runs a copy that the allocation has added.
     fn copy(&mut self, inst: &Inst) -> Result<(), String> {
-        let [to, from] = inst.operands.as_slice() else {
-            return Err("an added instruction that is no copy".to_owned());
-        };
-        let (to, from) = (machine(to), machine(from));
-        let (&[to], &[from]) = (to.as_slice(), from.as_slice()) else {
-            return Err("an added instruction that is no copy of one word".to_owned());
-        };
+        let [to, from] = places(inst)?;
+        // A vector register with scalar words in its lanes holds nothing else.
+        if let Machine::Lane(bank, _) = to {
+            self.0.remove(&Machine::Register(File::V, bank));
+        }
         let held = self.0.get(&from).copied();
         let out = match (inst.name(), held) {
+            ("v_readlane_b32" | "v_writelane_b32", Some(Holds::Word { word, .. })) => {
+                Ok(Holds::Word { word, copied: false, recent: true })
+            }
             ("v_accvgpr_read_b32", Some(Holds::Word { word, .. })) => {
                 Ok(Holds::Word { word, copied: true, recent: false })
             }
@@ -255,6 +265,9 @@ impl State {
             }
             (_, _) => Err("copies what it may not".to_owned()),
         };
+        if let Machine::Register(File::V, n) = to {
+            self.0.retain(|other, _| !matches!(other, Machine::Lane(bank, _) if *bank == n));
+        }
         match out {
             Ok(holds) => {
                 self.0.insert(to, holds);
@@ -268,15 +281,43 @@ impl State {
     }
 }
 
+/// Where a copy goes, and where it comes from.
+fn places(inst: &Inst) -> Result<[Machine; 2], String> {
+    let one = |operand: Option<&Operand>| match operand.map(machine).as_deref() {
+        Some([place]) => Ok(*place),
+        Some(_) | None => Err("an added instruction that is no copy of one word".to_owned()),
+    };
+    let lane = || match inst.operands.get(2) {
+        Some(Operand::Isa(Isa::Inline(Inline::Int(lane @ 0..)))) => Ok(lane.unsigned_abs()),
+        Some(_) | None => Err("a lane that is not known".to_owned()),
+    };
+    let in_lane = |place: Machine| match place {
+        Machine::Register(File::V, n) => Ok(Machine::Lane(n, lane()?)),
+        Machine::Register(File::S | File::A, _) | Machine::Lane(..) => Err("a lane of no vector register".to_owned()),
+    };
+    let (to, from) = (one(inst.operands.first())?, one(inst.operands.get(1))?);
+    match inst.name() {
+        "v_readlane_b32" => Ok([to, in_lane(from)?]),
+        "v_writelane_b32" => Ok([in_lane(to)?, from]),
+        _ if inst.operands.len() == 2 => Ok([to, from]),
+        _ => Err("an added instruction that is no copy".to_owned()),
+    }
+}
+
 /// Whether registers of the machine are ones that a part of a virtual register may have.
 fn fits(code: &Code, part: Part, places: &[Machine]) -> Result<(), String> {
     let register = code.register(part.reg);
-    let (Some((file, first)), true) = (places.first(), places.len() == usize::from(part.words)) else {
+    let mut numbers = Vec::new();
+    for place in places {
+        let Machine::Register(file, n) = place else { return Err("an operand in a lane".to_owned()) };
+        numbers.push((*file, *n));
+    }
+    let (Some((file, first)), true) = (numbers.first(), numbers.len() == usize::from(part.words)) else {
         return Err(format!("{} has {} words", part.reg, part.words));
     };
     let file_fits = match register.file {
-        File::S => *file == File::S && places.iter().all(|(_, n)| (5..102).contains(n)),
-        File::V => *file == File::V && places.iter().all(|(_, n)| *n >= 1) || *file == File::A,
+        File::S => *file == File::S && numbers.iter().all(|(_, n)| (5..102).contains(n)),
+        File::V => *file == File::V && numbers.iter().all(|(_, n)| *n >= 1) || *file == File::A,
         File::A => *file == File::A,
     };
     // The start of a lifetime names the place where the register is kept.

@@ -207,7 +207,7 @@ impl Select<'_> {
         let uniform = self.is_uniform(cond);
         let mut results = Vec::new();
         for value in &op.results {
-            let scalar = self.scalars && self.is_uniform(*value);
+            let scalar = self.is_uniform(*value);
             results.push(self.variable(*value, scalar)?);
         }
         if let Some(bits) = self.func.constant(cond) {

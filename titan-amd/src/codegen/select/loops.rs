@@ -76,7 +76,7 @@ impl Select<'_> {
         let apart = !bounds.iter().all(|v| self.is_uniform(*v)) || self.parts(body, 0, false);
         let range = match (index, bounds) {
             ([index], [lo, hi, step]) => {
-                let scalar = self.scalars && self.is_uniform(*index);
+                let scalar = self.is_uniform(*index);
                 Some(Range { index: self.variable(*index, scalar)?, lo: *lo, hi: *hi, step: *step })
             }
             ([], []) => None,
@@ -84,7 +84,7 @@ impl Select<'_> {
         };
         let mut all = Vec::new();
         for value in carried {
-            let scalar = self.scalars && self.is_uniform(*value);
+            let scalar = self.is_uniform(*value);
             all.push(self.variable(*value, scalar)?);
         }
         let carried = all;
@@ -126,7 +126,7 @@ impl Select<'_> {
     fn results(&mut self, op: &Op, counted: bool, carried: &[Spot]) -> Result<Vec<Spot>, Fault> {
         let mut results = Vec::new();
         for (i, value) in op.results.iter().enumerate() {
-            let scalar = self.scalars && self.is_uniform(*value);
+            let scalar = self.is_uniform(*value);
             let shared = carried.get(i).copied().filter(|spot| counted && matches!(spot, Spot::S(_)) == scalar);
             let shared = shared.or_else(|| carried.get(i).copied().filter(|s| counted && matches!(s, Spot::Mask(_))));
             match shared {

@@ -23,8 +23,6 @@
 //! A value of 16 bits is in the lower half of a register, and the upper half means nothing. Where an operation takes scalar operands
 //! only, a vector register that is known to be the same in all lanes is read from the first active lane.
 //!
-//! If the code does not fit into the scalar registers, it is selected again with all values in vector registers but masks.
-//!
 //! # Active lanes
 //!
 //! At least one lane is active wherever code is executed, except between the instructions of one masked memory operation: arms and
@@ -117,13 +115,12 @@ pub(crate) struct Selected {
     pub(crate) reads_grid: bool,
 }
 
-/// Selects the instructions of a function. With `scalars`, values that all lanes have in common are in scalar registers.
-pub(crate) fn select(func: &Func, target: &'static str, scalars: bool) -> Result<Selected, Fault> {
+/// Selects the instructions of a function.
+pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Fault> {
     let (offsets, bytes) = abi::offsets(&func.slots);
     let mut select = Select {
         func,
         target,
-        scalars,
         uniform: uniform::analyze(func),
         code: Code::default(),
         block: Block::new(0),
@@ -157,7 +154,6 @@ pub(crate) fn grid_offset(func: &Func) -> usize {
 pub(super) struct Select<'a> {
     func: &'a Func,
     target: &'static str,
-    scalars: bool,
     uniform: Uniformity,
     code: Code,
     /// The block to which instructions are added.
@@ -297,7 +293,7 @@ impl Select<'_> {
 
     /// Whether an operation can be done by scalar instructions: its result is uniform, and its operands are in scalar registers.
     fn is_scalar(&self, op: &Op) -> Result<bool, Fault> {
-        if !self.scalars || !op.results.iter().all(|v| self.is_uniform(*v)) {
+        if !op.results.iter().all(|v| self.is_uniform(*v)) {
             return Ok(false);
         }
         for arg in &op.args {

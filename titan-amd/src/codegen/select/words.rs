@@ -45,8 +45,8 @@ impl Select<'_> {
     pub(super) fn warp_id(&mut self, op: &Op) -> Done {
         let item = self.item()?;
         let wave = self.valu_new("v_lshrrev_b32", 1, &[Src::Bits(6), Src::V(item)])?;
-        let spot = if self.scalars { Spot::S(self.first_lane(wave)?) } else { Spot::V(wave) };
-        self.set(first(&op.results)?, spot);
+        let wave = self.first_lane(wave)?;
+        self.set(first(&op.results)?, Spot::S(wave));
         Ok(())
     }
 
