@@ -2,6 +2,7 @@
 //!
 //! The expected results are those of the tests of PTX: they follow from the contracts of the lane IR, and share nothing with either back end.
 
+mod approximations;
 #[path = "../../../../titan-nv/tests/emit/execute/numbers.rs"]
 #[allow(dead_code, reason = "each test uses its part")]
 mod numbers;
