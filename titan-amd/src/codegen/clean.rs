@@ -2,7 +2,7 @@
 //! results nobody reads.
 
 use super::machine_ir::{Block, Code, Inst, Kind, Operand};
-use crate::isa::{Access, Implicit, Operand as Isa, Unit};
+use crate::isa::{Access, Form, Implicit, Operand as Isa, Unit};
 
 /// Removes unreachable blocks, needless branches and needless instructions.
 pub(crate) fn clean(code: &mut Code) {
@@ -85,6 +85,18 @@ fn unread(code: &mut Code) {
         }
         let kept = insts.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(inst, _)| inst);
         code.blocks[block.index()].insts = kept.collect();
+    }
+}
+
+/// Removes copies of a register of the machine to itself.
+pub(crate) fn identities(code: &mut Code) {
+    let moves = |inst: &Inst| matches!(inst.name(), "v_mov_b32" | "v_mov_b64" | "s_mov_b32" | "s_mov_b64");
+    let plain = |inst: &Inst| matches!(inst.kind, Kind::Row { form: Form::Base, .. });
+    for block in code.order.clone() {
+        code.blocks[block.index()].insts.retain(|inst| match inst.operands.as_slice() {
+            [to, from] => to != from || !moves(inst) || !plain(inst),
+            _ => true,
+        });
     }
 }
 

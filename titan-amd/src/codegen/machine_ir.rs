@@ -9,14 +9,15 @@
 //!
 //! # Registers
 //!
-//! A virtual register is a number of consecutive words in one file. Most have one definition, which writes all of their words. Those that
-//! are written by parts or in several places ([`Register::pieces`]) keep what a definition does not write: other words, and other
-//! lanes. Their lifetime begins with [`Kind::Start`], which is no instruction.
+//! A virtual register is a number of consecutive words in one file. A definition writes all of its words, in all lanes that read it
+//! afterwards; most have one. Those that are written by parts, or in several places by different lanes ([`Register::pieces`]), keep what a
+//! definition does not write: other words, and other lanes. Their lifetime begins with [`Kind::Start`], which is no instruction.
 //!
 //! The rule about lanes: code is linear, so that the arms of a divergent branch are executed one after the other. The paths of this
 //! graph are the ones that a wave takes, and lifetimes are computed on them. A register with one definition is defined by a
 //! wave at most once in an iteration of the loop around it, and no other lane needs its previous contents then; so its definition begins
-//! its lifetime, though not all lanes are active. A definition of a register of pieces does not begin one.
+//! its lifetime, though not all lanes are active. The same holds for what a loop carries whose lanes stay together, and for the result of
+//! a branch that the whole wave takes. A definition of a register of pieces does not begin one.
 //!
 //! Deliberately absent: SSA form and phi nodes (carried values are registers of pieces), and calls.
 
@@ -53,7 +54,7 @@ pub struct Register {
     pub words: u8,
     /// The number of the first word is a multiple of this.
     pub align: u8,
-    /// Whether it is written by parts, or in several places.
+    /// Whether it is written by parts, or in several places by different lanes.
     pub pieces: bool,
 }
 

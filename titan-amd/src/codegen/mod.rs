@@ -74,6 +74,7 @@ fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
         check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
     }
     let mut code = allocated.code.clone();
+    clean::identities(&mut code);
     waits::insert(&mut code);
     hazards::insert(&mut code);
     let text = assemble::assemble(&code)?;

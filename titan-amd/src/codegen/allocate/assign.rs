@@ -5,10 +5,12 @@
 //!
 //! **Example.** `%0` lives in 1..=4 and 9..=12, `%1` in 3..=6, `%2` in 5..=8: `%0` gets v1, `%1` v2, and `%2` v1 in the hole of `%0`.
 //!
+//! A copy costs nothing if its two registers are one: so a register is placed where the other one of a copy is, if that is free.
+//!
 //! Nothing is evicted: where no place is free, the caller learns the point, and spills registers that live there or gives up.
 
 use super::live::{Lives, Range};
-use crate::codegen::machine_ir::{Code, File, Reg};
+use crate::codegen::machine_ir::{Code, File, Operand, Part, Reg};
 
 /// The registers of a file that may be assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,11 +61,29 @@ impl Taken {
     }
 }
 
+/// The copies of each register: the part of it, and the part of the other register.
+fn copies(code: &Code) -> Vec<Vec<(Part, Part)>> {
+    let mut all = vec![Vec::new(); code.registers.len()];
+    for block in &code.order {
+        for inst in code.insts(*block) {
+            let moves = matches!(inst.name(), "v_mov_b32" | "v_mov_b64" | "s_mov_b32" | "s_mov_b64");
+            if let (true, [Operand::Part(a), Operand::Part(b)]) = (moves, inst.operands.as_slice())
+                && code.register(a.reg).file == code.register(b.reg).file
+            {
+                all[a.reg.index()].push((*a, *b));
+                all[b.reg.index()].push((*b, *a));
+            }
+        }
+    }
+    all
+}
+
 /// Assigns registers of the files that are available.
 pub(crate) fn assign(code: &Code, lives: &Lives, available: [Available; 3]) -> Result<Assignment, Full> {
     let mut order: Vec<usize> = (0..code.registers.len()).filter(|r| !lives.ranges[*r].is_empty()).collect();
     order.sort_by_key(|r| (lives.ranges[*r].first().map_or(0, |range| range.from), *r));
     let mut taken: [Vec<Taken>; 3] = available.map(|file| vec![Taken::default(); usize::from(file.end)]);
+    let copies = copies(code);
     let mut out = Assignment { places: vec![None; code.registers.len()], used: [0; 3] };
     for r in order {
         let register = code.registers[r];
@@ -76,7 +96,13 @@ pub(crate) fn assign(code: &Code, lives: &Lives, available: [Available; 3]) -> R
                 .all(|word| !lives.ranges[r].iter().any(|range| taken[file][usize::from(word)].overlaps(*range)))
         };
         let last = (end + 1).saturating_sub(words);
-        let place = (first.next_multiple_of(align)..last).step_by(align.into()).find(|place| fits(*place));
+        let beside = copies[r].iter().filter_map(|(own, other)| {
+            let place = u16::from(out.places[other.reg.index()]?) + u16::from(other.first);
+            let place = place.checked_sub(own.first.into())?;
+            (place >= first && place < last && place.is_multiple_of(align)).then_some(place)
+        });
+        let lowest = (first.next_multiple_of(align)..last).step_by(align.into());
+        let place = beside.chain(lowest).find(|place| fits(*place));
         let place = place.and_then(|place| Some((place, u8::try_from(place).ok()?)));
         let Some((place, number)) = place else { return Err(Full { file: register.file, reg: Reg::new(r) }) };
         for word in place..place + words {

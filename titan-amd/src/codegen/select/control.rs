@@ -91,16 +91,22 @@ impl Select<'_> {
         Ok(reaches)
     }
 
-    /// A register that several places set: for a result of a branch or loop, or a carried value.
-    pub(super) fn variable(&mut self, value: Value, scalar: bool) -> Result<Spot, Fault> {
+    /// A register that several places set: for a result of a branch or loop, or a carried value. `together`: all lanes that ever read it are
+    /// active wherever it is set, so that each copy replaces it; otherwise its lifetime starts here.
+    pub(super) fn variable(&mut self, value: Value, scalar: bool, together: bool) -> Result<Spot, Fault> {
+        let words = self.words(value);
+        let file = if scalar { File::S } else { File::V };
         let spot = match self.func.ty(value) {
+            Ty::Pred if together => Spot::Mask(self.fresh(File::S, 2)),
             Ty::Pred => {
                 let mask = self.pieces(File::S, 2);
                 self.salu("s_mov_b64", Some(mask.into()), &[Src::Bits(0)])?;
                 Spot::Mask(mask)
             }
-            Ty::B16 | Ty::B32 | Ty::B64 if scalar => Spot::S(self.pieces(File::S, self.words(value))),
-            Ty::B16 | Ty::B32 | Ty::B64 => Spot::V(self.pieces(File::V, self.words(value))),
+            Ty::B16 | Ty::B32 | Ty::B64 => {
+                let part = if together { self.fresh(file, words) } else { self.pieces(file, words) };
+                if scalar { Spot::S(part) } else { Spot::V(part) }
+            }
         };
         self.set(value, spot);
         Ok(spot)
@@ -147,19 +153,16 @@ impl Select<'_> {
     fn copy(&mut self, to: Spot, src: Src) -> Done {
         match to {
             Spot::V(part) | Spot::S(part) if src == Src::V(part) || src == Src::S(part) => Ok(()),
-            Spot::V(part) => {
-                for n in 0..part.words {
-                    self.move_word(part.word(n), src.word(n))?;
-                }
-                Ok(())
+            Spot::V(part) if part.words == 2 && !self.code.register(part.reg).pieces => {
+                self.valu("v_mov_b64", &[part.into()], &[src], &[])
             }
-            Spot::S(part) => {
-                for n in 0..part.words {
-                    self.move_scalar(part.word(n), src.word(n))?;
-                }
-                Ok(())
-            }
+            Spot::S(part) if part.words == 2 => self.salu("s_mov_b64", Some(part.into()), &[src]),
+            Spot::V(part) => (0..part.words).try_for_each(|n| self.move_word(part.word(n), src.word(n))),
+            Spot::S(part) => (0..part.words).try_for_each(|n| self.move_scalar(part.word(n), src.word(n))),
             Spot::Mask(mask) if src == Src::S(mask) => Ok(()),
+            Spot::Mask(mask) if !self.code.register(mask.reg).pieces => {
+                self.salu("s_mov_b64", Some(mask.into()), &[src])
+            }
             Spot::Mask(mask) => {
                 let new = self.salu_new("s_and_b64", 2, &[src, Src::Isa(Isa::EXEC)])?;
                 self.salu("s_andn2_b64", Some(mask.into()), &[Src::S(mask), Src::Isa(Isa::EXEC)])?;
@@ -208,7 +211,7 @@ impl Select<'_> {
         let mut results = Vec::new();
         for value in &op.results {
             let scalar = self.is_uniform(*value);
-            results.push(self.variable(*value, scalar)?);
+            results.push(self.variable(*value, scalar, uniform)?);
         }
         if let Some(bits) = self.func.constant(cond) {
             return self.arm(if bits == 0 { no } else { yes }, &results).map(drop);

@@ -77,7 +77,7 @@ impl Select<'_> {
         let range = match (index, bounds) {
             ([index], [lo, hi, step]) => {
                 let scalar = self.is_uniform(*index);
-                Some(Range { index: self.variable(*index, scalar)?, lo: *lo, hi: *hi, step: *step })
+                Some(Range { index: self.variable(*index, scalar, !apart)?, lo: *lo, hi: *hi, step: *step })
             }
             ([], []) => None,
             (_, _) => return Err(Fault::Defect("a `for` takes three bounds and counts".to_owned())),
@@ -85,10 +85,10 @@ impl Select<'_> {
         let mut all = Vec::new();
         for value in carried {
             let scalar = self.is_uniform(*value);
-            all.push(self.variable(*value, scalar)?);
+            all.push(self.variable(*value, scalar, !apart)?);
         }
         let carried = all;
-        let results = self.results(op, counted, &carried)?;
+        let results = self.results(op, (counted, !apart), &carried)?;
         self.copies(&carried, init)?;
         let separate = counted && carried != results;
         if separate {
@@ -123,7 +123,7 @@ impl Select<'_> {
     }
 
     /// The registers of the results. Those of a counted loop are its carried values where they are of the same kind.
-    fn results(&mut self, op: &Op, counted: bool, carried: &[Spot]) -> Result<Vec<Spot>, Fault> {
+    fn results(&mut self, op: &Op, (counted, together): (bool, bool), carried: &[Spot]) -> Result<Vec<Spot>, Fault> {
         let mut results = Vec::new();
         for (i, value) in op.results.iter().enumerate() {
             let scalar = self.is_uniform(*value);
@@ -134,7 +134,7 @@ impl Select<'_> {
                     self.set(*value, spot);
                     results.push(spot);
                 }
-                None => results.push(self.variable(*value, scalar)?),
+                None => results.push(self.variable(*value, scalar, together)?),
             }
         }
         Ok(results)
