@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use titan_core::driver::stages;
-use titan_core::ir::{DimSpec, Elem, HostEnv, Kernel, ParamKind, Symbol};
+use titan_core::ir::{DimSpec, Elem, GridSpec, HostEnv, Kernel, ParamKind, Symbol};
 use titan_core::text::parse_located;
 use titan_core::verify::{Verified, verify};
 
@@ -40,7 +40,7 @@ fn kernels() -> Vec<(String, Verified)> {
 }
 
 /// Floats of moderate size, whose sums are exact, and some special ones; other elements stay random.
-pub(super) fn moderate(rng: &mut Rng, tensor: &mut Tensor, special: bool) {
+fn moderate(rng: &mut Rng, tensor: &mut Tensor, special: bool) {
     let size = (tensor.elem.bits() / 8).max(1) as usize;
     let skip = tensor.skip;
     for bytes in tensor.bytes[skip..].chunks_exact_mut(size) {
@@ -73,31 +73,49 @@ fn scalar_bits(kernel: &Kernel, param: u32) -> u64 {
     }
 }
 
-/// The names of extents that are bound so far.
+/// The names of extents that are bound so far, and the extents of the tensors.
 #[derive(Default)]
-struct Names(BTreeMap<Symbol, i64>);
+struct Names {
+    symbols: BTreeMap<Symbol, i64>,
+    extents: Vec<Vec<u32>>,
+}
 
 impl HostEnv for Names {
     fn symbol(&self, symbol: Symbol) -> i64 {
-        self.0.get(&symbol).copied().unwrap_or(1)
+        self.symbols.get(&symbol).copied().unwrap_or(1)
     }
 
     fn scalar(&self, _: usize) -> i64 {
         1
     }
 
-    fn dim(&self, _: usize, _: usize) -> i64 {
-        1
+    fn dim(&self, param: usize, axis: usize) -> i64 {
+        self.extents.get(param).and_then(|extents| extents.get(axis)).map_or(1, |n| i64::from(*n))
     }
 }
 
+/// The grid that a kernel states, at most so many programs that the test is short.
+fn grid(kernel: &Kernel, names: &Names) -> Option<[u32; 3]> {
+    let mut grid = [1; 3];
+    match &kernel.sig.grid {
+        GridSpec::Persistent => grid[0] = 3,
+        GridSpec::Extents(all) => {
+            for (extent, expr) in grid.iter_mut().zip(all) {
+                *extent = u32::try_from(expr.eval(names).ok()?).ok()?;
+            }
+        }
+    }
+    (grid.iter().product::<u32>() <= 200 && !grid.contains(&0)).then_some(grid)
+}
+
 /// Tensors with the extents that the signature declares; nothing if these cannot be aligned.
-pub(super) fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<Vec<Option<Tensor>>> {
+fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<(Vec<Option<Tensor>>, Names)> {
     let mut names = Names::default();
     let mut all = Vec::new();
     for param in &kernel.sig.params {
         let ParamKind::Tensor { elem, shape, .. } = &param.kind else {
             all.push(None);
+            names.extents.push(Vec::new());
             continue;
         };
         let mut tensor = Tensor::new(rng, *elem, shape.len(), aligned);
@@ -107,7 +125,7 @@ pub(super) fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<V
                 DimSpec::Any => any(rng),
                 DimSpec::Bind(name) => {
                     let extent = any(rng);
-                    names.0.insert(*name, extent.into());
+                    names.symbols.insert(*name, extent.into());
                     extent
                 }
                 DimSpec::Equals(expr) => u32::try_from(expr.eval(&names).ok()?).ok().filter(|n| *n < 1 << 12)?,
@@ -123,9 +141,10 @@ pub(super) fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<V
             return None;
         }
         tensor.bytes = (0..tensor.skip + (total * size) as usize).map(|_| rng.word() as u8).collect();
+        names.extents.push(tensor.extents.clone());
         all.push(Some(tensor));
     }
-    Some(all)
+    Some((all, names))
 }
 
 /// Runs a kernel in both ways; whether anything was compared.
@@ -137,10 +156,11 @@ pub(super) fn compared(
     seed: u64,
 ) -> Result<bool, String> {
     let mut rng = Rng::new(seed);
-    let Some(mut tensors) = tensors(kernel, &mut rng, aligned) else { return Ok(false) };
+    let Some((mut tensors, names)) = tensors(kernel, &mut rng, aligned) else { return Ok(false) };
+    let Some(grid) = grid(kernel, &names) else { return Ok(false) };
     tensors.iter_mut().flatten().for_each(|tensor| moderate(&mut rng, tensor, seed % 2 == 1));
     let scalar = |param: u32| scalar_bits(kernel, param);
-    let launch = Launch { grid: [3, 2, 1], tensors: &tensors, scalar: &scalar };
+    let launch = Launch { grid, tensors: &tensors, scalar: &scalar };
     // What breaks a rule of the language with these arguments is not compared.
     let Ok(wanted) = launch.evaluated(func) else { return Ok(false) };
     let found = launch.emulated(func, ready, seed as usize)?;

@@ -16,7 +16,7 @@ fn within_one(x: f32) -> [f32; 3] {
 fn divided(n: u32, d: u32, reciprocal: f32) -> (u32, u32) {
     let near = (reciprocal * 4_294_965_248.0) as u32;
     let error = 0u32.wrapping_sub(near.wrapping_mul(d));
-    let high = |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32;
+    let high = |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32;
     let inverse = near.wrapping_add(high(near, error));
     let mut quotient = high(n, inverse);
     let mut rest = n.wrapping_sub(quotient.wrapping_mul(d));
@@ -32,7 +32,7 @@ fn divided(n: u32, d: u32, reciprocal: f32) -> (u32, u32) {
 fn quotients_of_words_are_right_for_every_reciprocal() {
     let mut random = Random::new(1);
     let corners: Vec<u32> = integers(Ty::B32).into_iter().map(|x| x as u32).collect();
-    let mut check = |n: u32, d: u32| {
+    let check = |n: u32, d: u32| {
         if d > 0 {
             for reciprocal in within_one(1.0 / d as f32) {
                 assert_eq!(divided(n, d, reciprocal), (n / d, n % d), "{n} / {d} by {reciprocal:e}");
