@@ -1,14 +1,12 @@
 //! TITAN for AMD GPUs.
 //!
 //! Contents: [`Machine`], the properties of each architecture, one row per target, each row citing the manual it was taken from; [`isa`],
-//! the tables of gfx942's instructions, from which they are encoded, decoded, printed and parsed; [`object`], the code objects
-//! that AMD's loaders accept; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded if it is installed
-//! (a feature). [`Machine`] is a back end of [`titan_core::driver`] that has no code generator yet.
+//! the tables of gfx942's instructions, from which they are encoded, decoded, printed and parsed; [`codegen`], the code generator;
+//! [`object`], the code objects that AMD's loaders accept; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded
+//! if it is installed (a feature). [`Machine`] is a back end of [`titan_core::driver`].
 //!
-//! Not implemented yet, in this order of dependence: the plan of a kernel for a target, selection of instructions from the lane IR,
-//! their scheduling, registers, waits and hazards.
+//! Not implemented yet: matrix instructions, copies to the local data share, the order of instructions.
 //!
-//! Deliberately absent: code generation. The driver reports an error that names the target.
 //! Never to be used: LLVM, or code objects made from templates.
 
 #![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
@@ -20,6 +18,7 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
 #![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
+pub mod codegen;
 #[cfg(feature = "emu")]
 pub mod emu;
 pub mod isa;
@@ -37,7 +36,7 @@ use titan_core::target::Target;
 
 impl Backend for Machine {
     fn target(&self) -> Target {
-        // Fragments of `v_mfma`, loads to LDS and the times of units come with the code generator. Its conversions of 8-bit floats are those
+        // Fragments of `v_mfma`, loads to LDS and the times of units come with matrix instructions. Its conversions of 8-bit floats are those
         // of another format than the language's (FNUZ), so that they are none of the machine's.
         Target {
             max_warps: self.threads_per_group / self.wave_size,
@@ -52,10 +51,11 @@ impl Backend for Machine {
     }
 
     fn generates_code(&self) -> bool {
-        false
+        true
     }
 
     fn emit(&self, func: &Func, _: Option<(&str, u32)>) -> Result<Code, LowerError> {
-        Err(LowerError::of_kernel(&func.name, format!("TITAN does not generate code for {} yet", self.name)))
+        let emitted = codegen::emit(func, self).map_err(|error| error.into_lower_error(func))?;
+        Ok(Code { payload: emitted.object, config: vec![("entry".to_owned(), emitted.entry)] })
     }
 }

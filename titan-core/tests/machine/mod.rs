@@ -5,8 +5,8 @@
 //! multiple of their bytes, two threads at one byte without a barrier between them, bytes of asynchronous copies that were not
 //! waited for, lanes missing where all must be.
 //!
-//! Integers are computed. Floats are not: their results are 0, and no address may depend on them. Shares no code with the
-//! analyses of `titan_core::lane`, which it checks.
+//! Integers are computed. Floats are computed by a function that a test provides; without one their results are 0, and no address may
+//! depend on them. Shares no code with the analyses of `titan_core::lane`, which it checks.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -20,7 +20,7 @@ pub(crate) use rng::Rng;
 
 use memory::Memory;
 use std::collections::BTreeSet;
-use titan_core::lane::{Func, NvOp, Op, OpId, OpKind, Space, Ty, Value};
+use titan_core::lane::{AtomicFn, Func, NvOp, Op, OpId, OpKind, Space, Ty, Value};
 
 /// What a thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,9 @@ pub(crate) enum State {
     Continued(usize),
     Returned,
 }
+
+/// The results of an operation on floats, or what an atomic update leaves, by the operands: what was there before and the operand.
+pub(crate) type Floats = fn(&OpKind, &[u64]) -> Vec<u64>;
 
 /// Threads, by number.
 pub(crate) type Mask = Vec<bool>;
@@ -47,6 +50,8 @@ pub(crate) struct Machine<'f> {
     pub(crate) grid: [u32; 3],
     pub(crate) memory: Memory,
     pub(crate) state: Vec<State>,
+    /// What computes floats.
+    pub(crate) floats: Option<Floats>,
     pub(crate) loops: usize,
     steps: u64,
     pub(crate) wrong: BTreeSet<String>,
@@ -72,6 +77,7 @@ impl<'f> Machine<'f> {
             grid: [1; 3],
             memory,
             state: vec![State::Running; threads],
+            floats: None,
             loops: 0,
             steps: 0,
             wrong: BTreeSet::new(),
@@ -214,9 +220,10 @@ impl<'f> Machine<'f> {
             | OpKind::FloatUn(..)
             | OpKind::Fma(_)
             | OpKind::FloatCmp(..)
-            | OpKind::Convert { .. } => {
-                vec![0; op.results.len()]
-            }
+            | OpKind::Convert { .. } => match self.floats {
+                Some(floats) => floats(&op.kind, args),
+                None => vec![0; op.results.len()],
+            },
             kind => arith::plain(kind, op.args.first().map(|a| self.func.ty(*a)), args)?,
         })
     }
@@ -282,7 +289,13 @@ impl<'f> Machine<'f> {
                 let bytes = self.func.ty(op.args[1]).bytes();
                 let start = self.range(*space, op.args[0], args[0], 0, bytes)?;
                 let old = self.memory.peek(*space, start, bytes)?;
-                self.memory.poke(*space, start, bytes, arith::atomic(*f, bytes, old, args[1]))?;
+                let new = match (f, self.floats) {
+                    (AtomicFn::AddF32 | AtomicFn::AddF64 | AtomicFn::AddF16x2, Some(floats)) => {
+                        floats(&op.kind, &[old, args[1]])[0]
+                    }
+                    _ => arith::atomic(*f, bytes, old, args[1]),
+                };
+                self.memory.poke(*space, start, bytes, new)?;
                 Ok(vec![old])
             }
             OpKind::CompareSwap(space) => {

@@ -1,7 +1,7 @@
 //! Every case and every kernel is assembled for every target.
 
+use crate::kernels;
 use crate::ptxas::{self, Usage};
-use crate::{cases, kernels};
 use titan_core::lane::Func;
 use titan_nv::ptx::Module;
 use titan_nv::{EmitError, Machine, lower};
@@ -31,7 +31,7 @@ fn lowered(func: &Func, machine: &Machine) -> Option<Module> {
 #[test]
 fn every_operation_is_assembled_for_every_target() {
     let Some(ptxas) = ptxas::unless_absent() else { return };
-    let cases = cases::all();
+    let cases = crate::coverage::all();
     for machine in Machine::all() {
         let modules: Vec<Module> = cases.iter().filter_map(|case| lowered(&case.func, machine)).collect();
         let text = joined(&modules);

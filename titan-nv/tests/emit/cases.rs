@@ -1,7 +1,7 @@
 //! One kernel for each operation and each width it takes.
 //!
 //! Every thread reads its operands from cells of 8 bytes at the first address, does the operation, and writes the results
-//! to cells at the second: so the same kernels can be assembled, and executed with any values.
+//! to cells at the second: so the same kernels can be assembled, and executed with any values. The tests of other back ends use them too.
 
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::op::AtomicFn;
@@ -354,10 +354,4 @@ pub(crate) fn signs() -> Vec<Case> {
         Case { kind, args: vec![ty.ty(); 2], func: b.finish().expect("well typed") }
     })
     .collect()
-}
-
-/// Every case.
-pub(crate) fn all() -> Vec<Case> {
-    let waits = crate::waits::all().into_iter().map(|wait| wait.case).collect();
-    [registers(), signs(), atomics(), accesses(), copies(), matrices(), waits, crate::groups::all()].concat()
 }

@@ -101,7 +101,7 @@ variants! {
 const GONE_BEFORE: [&str; 2] = ["buffer", "access"];
 
 fn every_function() -> Vec<Func> {
-    cases::all().into_iter().map(|case| case.func).chain(kernels::all()).collect()
+    all().into_iter().map(|case| case.func).chain(kernels::all()).collect()
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn may_refuse(case: &cases::Case, machine: &Machine) -> bool {
 #[test]
 fn what_is_refused_is_known_and_named() {
     for machine in Machine::all() {
-        for case in cases::all() {
+        for case in all() {
             match lower::lower(&case.func, machine, None) {
                 Ok(_) => assert!(!may_refuse(&case, machine), "{} has `{}` after all", machine.name, case.func.name),
                 Err(error @ EmitError::Operation { .. }) => {
@@ -168,4 +168,11 @@ fn every_row_of_the_tables_is_used_and_is_there_once() {
         let twice = form.text.starts_with("cp.async.ca");
         assert!(seen.insert(key.clone()) || twice, "`{key}` is there twice");
     }
+}
+
+/// Every case.
+pub(crate) fn all() -> Vec<cases::Case> {
+    let waits = crate::waits::all().into_iter().map(|wait| wait.case).collect();
+    let plain = [cases::registers(), cases::signs(), cases::atomics(), cases::accesses(), cases::copies()];
+    [plain.concat(), cases::matrices(), waits, crate::groups::all()].concat()
 }

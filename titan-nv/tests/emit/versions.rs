@@ -1,7 +1,7 @@
 //! Versions and targets in the tables are the lowest: one lower, and `ptxas` refuses.
 
+use crate::kernels;
 use crate::ptxas;
-use crate::{cases, kernels};
 use std::collections::BTreeMap;
 use titan_core::lane::Func;
 use titan_nv::ptx::isa;
@@ -13,7 +13,7 @@ const PUBLISHED: [u32; 18] = [70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83
 
 /// For each instruction a module that has it, for the oldest machine that does.
 fn examples() -> BTreeMap<&'static str, (Module, &'static Machine)> {
-    let funcs: Vec<Func> = cases::all().into_iter().map(|c| c.func).chain(kernels::all()).collect();
+    let funcs: Vec<Func> = crate::coverage::all().into_iter().map(|c| c.func).chain(kernels::all()).collect();
     let mut found = BTreeMap::new();
     for machine in Machine::all() {
         for module in funcs.iter().filter_map(|f| lower::lower(f, machine, None).ok()) {

@@ -1,0 +1,130 @@
+//! Allocation of registers: virtual registers become those of the machine.
+//!
+//! ```text
+//! lifetimes (live) ─▶ assignment (assign) ─┬─▶ code with registers of the machine
+//!          ▲                               │ no place is free
+//!          └──────── spills (spill) ◀──────┘
+//! ```
+//!
+//! Every round spills registers that were not spilled before, and copies of spilled registers live for one instruction and are not
+//! spilled; so the rounds end.
+//!
+//! Deliberately absent: splitting of lifetimes, coalescing, rematerialization of constants, private memory. What fits neither in vector nor
+//! in accumulation registers is an error that names the line where most registers live.
+
+mod assign;
+mod live;
+mod spill;
+
+use super::error::Fault;
+use super::machine_ir::{Code, File, Inst, Operand, Part};
+use super::select::{FIXED_SCALARS, FIXED_VECTORS};
+use crate::isa::Operand as Isa;
+use crate::machine::Machine;
+use assign::{Assignment, Available, index};
+use live::Lives;
+use spill::Spills;
+use titan_core::ir::Loc;
+
+/// Code with registers of the machine, and how many it uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocated {
+    /// The code on registers of the machine.
+    pub(crate) code: Code,
+    /// The number of scalar, vector and accumulation registers.
+    pub(crate) used: [u16; 3],
+}
+
+/// Rounds of spills, of which each spills new registers.
+const ROUNDS: u32 = 64;
+
+/// Allocates the registers of some code.
+pub(crate) fn allocate(mut code: Code, machine: &Machine) -> Result<Allocated, Fault> {
+    let small = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
+    let available = [
+        Available { first: FIXED_SCALARS.into(), end: small(machine.sgprs) },
+        Available { first: FIXED_VECTORS.into(), end: small(machine.arch_vgprs) },
+        Available { first: 0, end: small(machine.acc_vgprs) },
+    ];
+    let mut spills = Spills::default();
+    for _ in 0..ROUNDS {
+        let lives = live::lives(&code);
+        let full = match assign::assign(&code, &lives, available) {
+            Ok(assignment) => return Ok(finish(code, &assignment)),
+            Err(full) => full,
+        };
+        // More than the one that has no place: the pressure of what follows is likely as high.
+        let chosen = match full.file {
+            File::S | File::V => spill::choose(&code, &lives, full.reg, &spills, 16),
+            File::A => Vec::new(),
+        };
+        if chosen.is_empty() {
+            return Err(exceeded(&code, &lives, machine));
+        }
+        spill::spill(&mut code, &chosen, &mut spills);
+    }
+    let lives = live::lives(&code);
+    Err(exceeded(&code, &lives, machine))
+}
+
+/// The error for code that needs more registers than there are, at the line where most of them live.
+fn exceeded(code: &Code, lives: &Lives, machine: &Machine) -> Fault {
+    let mut at = vec![[0u32; 3]; 2 * code.len() + 2];
+    for (register, ranges) in code.registers.iter().zip(&lives.ranges) {
+        for range in ranges {
+            for point in range.from..=range.to {
+                if let Some(all) = at.get_mut(point as usize) {
+                    all[index(register.file)] += u32::from(register.words);
+                }
+            }
+        }
+    }
+    let limits = [machine.sgprs, machine.arch_vgprs, machine.acc_vgprs];
+    let worst = |point: &[u32; 3]| {
+        let vector = point[1] + point[2];
+        (point[0] * 1000 / limits[0]).max(vector * 1000 / (limits[1] + limits[2]))
+    };
+    let (point, most) =
+        at.iter().enumerate().max_by_key(|(i, p)| (worst(p), std::cmp::Reverse(*i))).unwrap_or((0, &[0; 3]));
+    let insts: Vec<&Inst> = code.order.iter().flat_map(|b| code.insts(*b)).collect();
+    let loc = insts.get(point / 2).map_or_else(Loc::default, |inst| inst.loc);
+    let why = format!(
+        "has {} scalar and {} vector registers, and this code needs {} and {} here",
+        limits[0],
+        limits[1] + limits[2],
+        most[0] + u32::from(FIXED_SCALARS),
+        most[1] + most[2] + u32::from(FIXED_VECTORS),
+    );
+    Fault::Limit(why, loc)
+}
+
+/// Replaces virtual registers by their places.
+fn finish(spilled: Code, assignment: &Assignment) -> Allocated {
+    let mut code = spilled.clone();
+    for block in &spilled.order {
+        let insts = &mut code.blocks[block.index()].insts;
+        for inst in insts.iter_mut() {
+            for operand in &mut inst.operands {
+                if let Operand::Part(part) = *operand {
+                    *operand = Operand::Isa(place(&spilled, assignment, part));
+                }
+            }
+        }
+    }
+    let fixed = [u16::from(FIXED_SCALARS), u16::from(FIXED_VECTORS), 0];
+    let mut used = assignment.used;
+    for (used, fixed) in used.iter_mut().zip(fixed) {
+        *used = (*used).max(fixed);
+    }
+    Allocated { code, used }
+}
+
+fn place(code: &Code, assignment: &Assignment, part: Part) -> Isa {
+    // A register without a lifetime is neither read nor written.
+    let first = assignment.places[part.reg.index()].unwrap_or(0).saturating_add(part.first);
+    match code.register(part.reg).file {
+        File::S => Isa::S(first, part.words),
+        File::V => Isa::V(first, part.words),
+        File::A => Isa::A(first, part.words),
+    }
+}

@@ -1,0 +1,195 @@
+//! Spills: a register that has no place is kept elsewhere, and copied to a register for every instruction that uses it.
+//!
+//! | file | is kept in | copies |
+//! |---|---|---|
+//! | vector | an accumulation register, which no instruction of this code generator uses otherwise | `v_accvgpr_read_b32`, `v_accvgpr_write_b32` |
+//! | scalar | a lane of a vector register, which is kept for nothing else | `v_readlane_b32`, `v_writelane_b32` |
+//!
+//! Every instruction that reads a spilled register reads a copy that is made before, and every one that writes it writes a register from which
+//! the words are copied after. Copies of vector registers are vector instructions, executed by the same lanes as the instruction itself: so the
+//! other lanes of a spilled register keep their contents, as they would in a vector register. Copies of scalar registers do not depend on
+//! which lanes are active (ISA §12.11, `V_READLANE_B32`: `exec` is ignored).
+//!
+//! The registers that are spilled are those that free the most room for the fewest copies: of the registers that live where no place was
+//! free, those with the longest lifetime for each read and write.
+
+use super::live::Lives;
+use crate::codegen::machine_ir::{Code, File, Inst, Kind, Operand, Part, Reg, Register};
+use crate::isa::{Access, Form, Operand as Isa};
+
+/// What is spilled so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spills {
+    /// The registers that may not be spilled: they only hold copies, or scalar registers in their lanes.
+    kept: Vec<bool>,
+    /// The vector registers that hold scalar ones, and the number of lanes that are used.
+    banks: Vec<Reg>,
+    lanes: usize,
+}
+
+/// The number of lanes of a vector register.
+const LANES: usize = 64;
+
+/// Where a spilled register is: an accumulation register of the same number, or the lanes of vector registers.
+#[derive(Clone, Debug)]
+enum Home {
+    Same,
+    Lanes(Vec<(Reg, u8)>),
+}
+
+/// Registers to spill at a point that is full: as many words as are asked for, if there are so many.
+pub(crate) fn choose(code: &Code, lives: &Lives, full: Reg, spills: &Spills, words: u32) -> Vec<Reg> {
+    let (ranges, file) = (&lives.ranges[full.index()], code.register(full).file);
+    let overlaps = |r: usize| lives.ranges[r].iter().any(|a| ranges.iter().any(|b| a.from <= b.to && b.from <= a.to));
+    let length = |r: usize| lives.ranges[r].iter().map(|range| u64::from(range.to - range.from) + 1).sum::<u64>();
+    let mut all: Vec<(u64, usize)> = (0..code.registers.len())
+        .filter(|r| code.registers[*r].file == file && !spills.kept.get(*r).copied().unwrap_or(false))
+        .filter(|r| overlaps(*r) && length(*r) > 6)
+        .map(|r| (length(r) * 1000 / lives.uses[r].max(1), r))
+        .collect();
+    all.sort_by_key(|(worth, r)| (std::cmp::Reverse(*worth), *r));
+    let mut chosen = Vec::new();
+    let mut freed = 0;
+    for (_, r) in all {
+        if freed >= words {
+            break;
+        }
+        freed += u32::from(code.registers[r].words);
+        chosen.push(Reg::new(r));
+    }
+    chosen
+}
+
+/// Spills registers.
+pub(crate) fn spill(code: &mut Code, regs: &[Reg], spills: &mut Spills) {
+    let mut homes: Vec<Option<Home>> = vec![None; code.registers.len()];
+    for reg in regs {
+        let register = code.register(*reg);
+        homes[reg.index()] = Some(match register.file {
+            File::S => Home::Lanes((0..register.words).map(|_| spills.lane(code)).collect()),
+            File::V | File::A => {
+                // It is written word by word from now on.
+                code.registers[reg.index()] = Register { file: File::A, align: 1, ..register };
+                Home::Same
+            }
+        });
+    }
+    spills.kept.resize(code.registers.len(), false);
+    for block in code.order.clone() {
+        let insts = std::mem::take(&mut code.blocks[block.index()].insts);
+        let mut out = Vec::with_capacity(insts.len());
+        for inst in insts {
+            around(code, inst, &homes, spills, &mut out);
+        }
+        code.blocks[block.index()].insts = out;
+    }
+    // What is written by several copies is a register of pieces, whose lifetime starts before the first of them.
+    for reg in regs {
+        code.registers[reg.index()].pieces = true;
+    }
+}
+
+impl Spills {
+    /// A lane that nothing else is kept in.
+    fn lane(&mut self, code: &mut Code) -> (Reg, u8) {
+        let (bank, lane) = (self.lanes / LANES, self.lanes % LANES);
+        self.lanes += 1;
+        if self.banks.len() <= bank {
+            let reg = self.fresh(code, Register { file: File::V, words: 1, align: 1, pieces: true });
+            self.banks.push(reg);
+            let start = Inst {
+                kind: Kind::Start,
+                operands: vec![Part { reg, first: 0, words: 1 }.into()],
+                loc: titan_core::ir::Loc::default(),
+                added: true,
+            };
+            if let Some(entry) = code.order.first() {
+                code.blocks[entry.index()].insts.insert(0, start);
+            }
+        }
+        let last = self.banks.last().copied().unwrap_or(Reg::new(0));
+        (last, u8::try_from(lane).unwrap_or(0))
+    }
+
+    /// A new register that is not spilled.
+    fn fresh(&mut self, code: &mut Code, register: Register) -> Reg {
+        let reg = Reg::new(code.registers.len());
+        code.registers.push(register);
+        self.kept.resize(code.registers.len(), false);
+        self.kept[reg.index()] = true;
+        reg
+    }
+}
+
+fn added(name: &'static str, operands: Vec<Operand>, like: &Inst) -> Option<Inst> {
+    let row = crate::isa::by_name(name).first()?;
+    let kind = Kind::Row { row, form: Form::Base, mods: Vec::new() };
+    Some(Inst { kind, operands, loc: like.loc, added: true })
+}
+
+/// The copy of a word from where it is kept (`read`), or to there.
+fn copy(home: &Home, kept: Part, own: Part, read: bool, like: &Inst) -> Option<Inst> {
+    let Home::Lanes(lanes) = home else {
+        return match read {
+            true => added("v_accvgpr_read_b32", vec![own.into(), kept.into()], like),
+            false => added("v_accvgpr_write_b32", vec![kept.into(), own.into()], like),
+        };
+    };
+    let (bank, lane) = *lanes.get(usize::from(kept.first))?;
+    let bank = Part { reg: bank, first: 0, words: 1 };
+    let lane = Operand::Isa(Isa::int(lane.into())?);
+    match read {
+        true => added("v_readlane_b32", vec![own.into(), bank.into(), lane], like),
+        false => added("v_writelane_b32", vec![bank.into(), own.into(), lane], like),
+    }
+}
+
+fn start(part: Part, like: &Inst) -> Inst {
+    Inst { kind: Kind::Start, operands: vec![part.into()], loc: like.loc, added: true }
+}
+
+/// Adds an instruction and the copies around it.
+fn around(code: &mut Code, mut inst: Inst, homes: &[Option<Home>], spills: &mut Spills, out: &mut Vec<Inst>) {
+    let begins = inst.kind == Kind::Start;
+    let accesses: Vec<Access> = inst.accesses().map(|(access, _)| access).collect();
+    let mut after = Vec::new();
+    let mut made: Vec<(Part, Part)> = Vec::new();
+    for i in 0..inst.operands.len() {
+        let Operand::Part(part) = inst.operands[i] else { continue };
+        let Some(home) = homes.get(part.reg.index()).and_then(Option::as_ref) else { continue };
+        let in_lanes = matches!(home, Home::Lanes(_));
+        // The lifetime of an accumulation register starts as that of the vector register did; lanes are kept all the time.
+        if begins && !in_lanes {
+            continue;
+        }
+        let access = accesses.get(i).copied().unwrap_or(Access::Read);
+        let known = made.iter().find(|(from, _)| *from == part && access == Access::Read).map(|(_, copy)| *copy);
+        let own = known.unwrap_or_else(|| {
+            let (file, align) =
+                if in_lanes { (File::S, part.words.next_power_of_two().min(4)) } else { (File::V, part.words.min(2)) };
+            let pieces = begins || (access == Access::Read && part.words > 1);
+            let reg = spills.fresh(code, Register { file, words: part.words, align, pieces });
+            Part { reg, first: 0, words: part.words }
+        });
+        let words = |read: bool| {
+            (0..part.words).filter_map(|n| copy(home, part.word(n), own.word(n), read, &inst)).collect::<Vec<_>>()
+        };
+        if access != Access::Write && known.is_none() {
+            if part.words > 1 {
+                out.push(start(own, &inst));
+            }
+            out.extend(words(true));
+            made.push((part, own));
+        }
+        if access != Access::Read && !begins {
+            if !code.registers[part.reg.index()].pieces && !in_lanes {
+                let words = code.registers[part.reg.index()].words;
+                after.push(start(Part { reg: part.reg, first: 0, words }, &inst));
+            }
+            after.extend(words(false));
+        }
+        inst.operands[i] = own.into();
+    }
+    out.push(inst);
+    out.extend(after);
+}

@@ -1,0 +1,200 @@
+//! Waits for memory operations: before every instruction that touches a register which an operation in flight will write, this operation is
+//! waited for; before a barrier, all operations.
+//!
+//! | counter | operations | order (ISA §4.4) | waits |
+//! |---|---|---|---|
+//! | `vmcnt` | vector memory: loads, stores, atomics | in order | until as many are in flight as were issued after it |
+//! | `lgkmcnt` | the local data share in order; scalar memory in any order | | the same, or for all while scalar memory may be in flight |
+//!
+//! The state at a point is, for each register that an operation may be writing, the least number of operations of its counter that were issued
+//! after it (its *age*), and the age of the last operation of each counter, which is 0, if there is one in flight. Where ways meet, it is the
+//! union of theirs with the lesser ages. Ages only decrease and the sets only grow, so the iteration ends. A wait for n forgets what has an age
+//! of n or more.
+//!
+//! Counts saturate one below what the fields hold: LLVM never waits for more, and hardware issues no operation that its counter could not
+//! count. Waiting for fewer is always right.
+
+use super::machine_ir::{Block, Code, Inst, Kind, Operand};
+use super::registers::{Physical, read, unit, written};
+use crate::isa::{Form, Operand as Isa, Unit};
+use std::collections::BTreeMap;
+use titan_core::ir::Loc;
+
+/// The immediate of `s_waitcnt` that waits for nothing: ISA §12.5, `S_WAITCNT`.
+const NOTHING: i32 = 0xcf7f;
+/// The bits of `vmcnt`.
+const VECTOR: i32 = 0xc00f;
+/// The bits of `lgkmcnt`.
+const OTHER: i32 = 0x0f00;
+/// The greatest numbers of operations in flight that are waited for.
+const MOST: [u32; 2] = [62, 14];
+
+/// The number of operations that may stay in flight, by counter.
+type Counts = [Option<u32>; 2];
+
+/// The operations of a counter that may be in flight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Queue {
+    /// The ages of the operations that write registers.
+    ages: BTreeMap<Physical, u32>,
+    /// Whether there are operations at all, also those that write no register.
+    any: bool,
+    /// Whether there may be some that complete in any order.
+    unordered: bool,
+}
+
+impl Queue {
+    /// Adds what is in flight on another way; returns whether anything changed.
+    fn join(&mut self, from: &Queue) -> bool {
+        let mut changed = (from.any && !self.any) || (from.unordered && !self.unordered);
+        self.any |= from.any;
+        self.unordered |= from.unordered;
+        for (register, age) in &from.ages {
+            let known = self.ages.entry(*register).or_insert(u32::MAX);
+            changed |= age < known;
+            *known = (*known).min(*age);
+        }
+        changed
+    }
+
+    /// The count to wait for before registers are touched.
+    fn needed(&self, touched: &[Physical], most: u32) -> Option<u32> {
+        let age = touched.iter().filter_map(|register| self.ages.get(register)).min()?;
+        Some(if self.unordered { 0 } else { (*age).min(most) })
+    }
+
+    fn wait(&mut self, count: u32) {
+        if count == 0 {
+            *self = Queue::default();
+        } else if !self.unordered {
+            self.ages.retain(|_, age| *age < count);
+        }
+    }
+
+    fn issue(&mut self, registers: Vec<Physical>, unordered: bool) {
+        for age in self.ages.values_mut() {
+            *age = age.saturating_add(1);
+        }
+        self.any = true;
+        self.unordered |= unordered;
+        self.ages.extend(registers.into_iter().map(|register| (register, 0)));
+    }
+}
+
+/// What may be in flight: vector memory, and the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Flight([Queue; 2]);
+
+impl Flight {
+    fn join(&mut self, from: &Flight) -> bool {
+        let [vector, other] = &mut self.0;
+        let changed = vector.join(&from.0[0]);
+        other.join(&from.0[1]) || changed
+    }
+
+    /// The counts that an instruction must wait for.
+    fn needed(&self, inst: &Inst) -> Counts {
+        let [vector, other] = &self.0;
+        if inst.name() == "s_barrier" {
+            return [vector.any.then_some(0), other.any.then_some(0)];
+        }
+        let touched: Vec<Physical> = read(inst).into_iter().chain(written(inst)).collect();
+        [vector.needed(&touched, MOST[0]), other.needed(&touched, MOST[1])]
+    }
+
+    fn wait(&mut self, counts: Counts) {
+        for (queue, count) in self.0.iter_mut().zip(counts) {
+            if let Some(count) = count {
+                queue.wait(count);
+            }
+        }
+    }
+
+    /// The effect of an instruction, after its waits.
+    fn issue(&mut self, inst: &Inst) {
+        if inst.name() == "s_waitcnt" {
+            let bits = match inst.operands.first() {
+                Some(Operand::Isa(Isa::Imm(bits))) => *bits,
+                Some(_) | None => NOTHING,
+            };
+            self.wait([(bits & VECTOR == 0).then_some(0), (bits & OTHER == 0).then_some(0)]);
+            return;
+        }
+        match unit(inst) {
+            Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => self.0[0].issue(written(inst), false),
+            Unit::Lds => self.0[1].issue(written(inst), false),
+            Unit::Smem => self.0[1].issue(written(inst), true),
+            Unit::Salu
+            | Unit::Valu
+            | Unit::Trans
+            | Unit::Dot
+            | Unit::Xdl
+            | Unit::Sgemm
+            | Unit::Dgemm
+            | Unit::Cache
+            | Unit::Branch
+            | Unit::Control => {}
+        }
+    }
+
+    fn step(&mut self, inst: &Inst) -> Counts {
+        let needed = self.needed(inst);
+        self.wait(needed);
+        self.issue(inst);
+        needed
+    }
+}
+
+/// Inserts the waits of some code on registers of the machine.
+pub(crate) fn insert(code: &mut Code) {
+    let Some(row) = crate::isa::by_name("s_waitcnt").first() else { return };
+    let states = at_starts(code);
+    let wait = |counts: Counts, loc: Loc| {
+        let kind = Kind::Row { row, form: Form::Base, mods: Vec::new() };
+        Inst { kind, operands: vec![Operand::Isa(Isa::Imm(immediate(counts)))], loc, added: true }
+    };
+    for block in code.order.clone() {
+        let mut state = states[block.index()].clone();
+        let insts = std::mem::take(&mut code.blocks[block.index()].insts);
+        let mut out = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let needed = state.step(&inst);
+            if needed != [None; 2] {
+                out.push(wait(needed, inst.loc));
+            }
+            out.push(inst);
+        }
+        code.blocks[block.index()].insts = out;
+    }
+}
+
+/// The immediate of a wait: ISA §12.5, `S_WAITCNT`: `vmcnt` is in bits 3:0 and 15:14, `lgkmcnt` in bits 11:8.
+fn immediate([vector, other]: Counts) -> i32 {
+    let small = |count: u32| i32::try_from(count).unwrap_or(0);
+    let vector = vector.map_or(NOTHING & VECTOR, |n| small(n & 15 | (n >> 4 & 3) << 14));
+    let other = other.map_or(NOTHING & OTHER, |n| small((n & 15) << 8));
+    NOTHING & !(VECTOR | OTHER) | vector | other
+}
+
+/// What may be in flight at the start of each block, by the number of the block.
+fn at_starts(code: &Code) -> Vec<Flight> {
+    let mut states = vec![Flight::default(); code.blocks.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (position, block) in code.order.iter().enumerate() {
+            let state = at_end(code, *block, states[block.index()].clone());
+            for next in code.successors(position) {
+                changed |= states[next.index()].join(&state);
+            }
+        }
+    }
+    states
+}
+
+fn at_end(code: &Code, block: Block, mut state: Flight) -> Flight {
+    for inst in code.insts(block) {
+        state.step(inst);
+    }
+    state
+}
