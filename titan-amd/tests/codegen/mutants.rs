@@ -47,7 +47,7 @@ fn moved(operand: Isa, by: u8) -> Option<Isa> {
 
 /// Kernels with many registers in use: more than there are vector registers, and nests of control flow.
 fn subjects() -> Vec<Ready> {
-    let nests = functions(test_depth::cases(60, 16)).map(|(_, func)| func).collect::<Vec<_>>();
+    let nests = functions(test_depth::cases(60, 8)).map(|(_, func)| func).collect::<Vec<_>>();
     let all = nests.into_iter().chain([crowded(300), crowded(40), crowded_scalars(150)]);
     all.map(|func| Ready::new(&func).unwrap_or_else(|e| panic!("{e}"))).collect()
 }
