@@ -85,7 +85,7 @@ fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
 
 /// T0902, if a kernel cannot be compiled for a target.
 fn refusal(kernel: &Verified, target: &str) -> Option<Diagnostic<Loc>> {
-    let machine = titan_nv::Machine::from_name(target).ok()?;
+    let machine = crate::machine::Machine::from_name(target).ok()?.backend();
     titan_core::driver::compile(kernel, machine, None).err().map(|e| unsupported(&e))
 }
 

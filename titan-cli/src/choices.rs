@@ -1,6 +1,7 @@
 //! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and the
 //! reasons why there are none.
 
+use crate::machine::Machine;
 use crate::check::{in_text, unreadable};
 use crate::report::{Report, Verdict};
 use crate::{Outcome, none, read};
@@ -10,7 +11,6 @@ use std::path::Path;
 use titan_core::driver::{compile, why_not_bulk};
 use titan_core::text::{Located, parse_located};
 use titan_core::verify::{Verified, verify};
-use titan_nv::Machine;
 
 /// Explains every kernel for these targets; errors go to stderr.
 pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
@@ -28,7 +28,7 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
             Ok(kernel) => {
                 writeln!(out, "kernel `{}`", kernel.sig.full_name())?;
                 for target in targets {
-                    explain(&kernel, Machine::from_name(target).map_err(io::Error::other)?, out)?;
+                    explain(&kernel, Machine::from_name(target)?, out)?;
                 }
             }
             Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e))),
@@ -43,8 +43,8 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
 }
 
 /// The variants of a kernel for a machine, or the reason why there are none.
-fn explain(kernel: &Verified, machine: &Machine, out: &mut dyn Write) -> io::Result<()> {
-    let target = machine.name;
+fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Result<()> {
+    let (target, machine) = (machine.name(), machine.backend());
     let (variants, why) = match compile(kernel, machine, None) {
         Ok(variants) if variants.is_empty() => {
             (variants, why_not_bulk(kernel, machine).unwrap_or_else(|e| vec![e.message]))

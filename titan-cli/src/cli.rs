@@ -114,7 +114,7 @@ fn opt() -> Command {
 
 /// A target for which code is generated.
 fn target() -> Arg {
-    let supported = titan_nv::Machine::all().iter().map(|m| m.name);
+    let supported = crate::machine::Machine::all().map(crate::machine::Machine::name);
     Arg::new("target")
         .long("target")
         .value_name("NAME")
@@ -131,9 +131,8 @@ fn emit() -> Command {
             Arg::new("stage")
                 .long("stage")
                 .value_name("STAGE")
-                .default_value("ptx")
                 .value_parser(crate::emit::STAGES.map(|(name, _)| name))
-                .help("The stage"),
+                .help("The stage; without it, the code: `ptx`, or `asm` for gfx942"),
         )
         .arg(
             Arg::new("access")

@@ -1,18 +1,18 @@
 //! `titan emit`: prints the kernels of a file at any stage of their compilation for a target.
 
 use crate::check::{in_text, unreadable, unsupported};
+use crate::machine::Machine;
 use crate::report::{Report, Verdict};
 use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::{Arguments, Backend as _, loop_graphs, stages};
+use titan_core::driver::{Arguments, Stages, loop_graphs, stages};
 use titan_core::ir::{Kernel, Scheduler};
 use titan_core::plan::LowerError;
 use titan_core::schedule::text;
 use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
-use titan_nv::Machine;
 
 /// The stages, in the order of compilation.
 pub(crate) const STAGES: [(&str, &str); 10] = [
@@ -25,14 +25,18 @@ pub(crate) const STAGES: [(&str, &str); 10] = [
     ("loops", "the same, with loops in these stages and this order: what runs ahead, before and after the loops"),
     ("barriers", "the barrier program: rings as regions of shared memory, barriers, commit groups and waits"),
     ("lanes", "the lane IR: the program of one thread"),
-    ("ptx", "the target's code"),
+    ("machine", "for gfx942: its instructions, on registers without numbers"),
+    ("asm", "for gfx942: its instructions, with registers, waits and wait states"),
+    ("ptx", "the code of NVIDIA's targets"),
+    ("hsaco", "the code object of gfx942, in bytes"),
 ];
 
 /// Prints a stage of every kernel; errors go to stderr.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
     let path = cli::file(matches);
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-    let machine = Machine::from_name(word("target")).map_err(io::Error::other)?;
+    let machine = Machine::from_name(word("target"))?;
+    let stage = matches.get_one::<String>("stage").map_or_else(|| last_stage(machine), String::as_str);
     let shared = matches.get_one::<u32>("shared").map(|kib| kib * 1024);
     let text = read(path)?;
     let (located, mut findings) = match parse_located(&text) {
@@ -49,7 +53,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
             kernel.sig.scheduler = Some(asked);
         }
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, word("stage"), (word("access"), shared)) {
+            Ok(kernel) => match of_stage(&kernel, machine, stage, (word("access"), shared)) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -60,7 +64,8 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         };
         findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e)));
     }
-    write!(out, "{}", printed.join("\n"))?;
+    let between = if stage == "hsaco" { &b""[..] } else { &b"\n"[..] };
+    out.write_all(&printed.join(between))?;
     if findings.is_empty() {
         return Ok(Outcome::Clean);
     }
@@ -72,16 +77,16 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
 /// The text of a kernel at a stage.
 fn of_stage(
     kernel: &Verified,
-    machine: &Machine,
+    machine: Machine,
     stage: &str,
     (access, shared): (&str, Option<u32>),
-) -> Result<String, LowerError> {
+) -> Result<Vec<u8>, LowerError> {
     if stage == "tile" {
-        return Ok(print(kernel));
+        return Ok(print(kernel).into_bytes());
     }
     let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
-    let all = stages(kernel, machine, arguments, shared)?;
-    Ok(match stage {
+    let all = stages(kernel, machine.backend(), arguments, shared)?;
+    let text = match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),
         "scheduled" => print(&all.scheduled),
@@ -90,14 +95,38 @@ fn of_stage(
         "barriers" => print(&all.barriers),
         "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
         "schedule" => all.schedule.to_string(),
-        _ => String::from_utf8_lossy(&all.code.payload).into_owned(),
-    })
+        _ => return of_code(&all, machine, stage),
+    };
+    Ok(text.into_bytes())
+}
+
+/// The stage of a machine's code.
+const fn last_stage(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Nv(_) => "ptx",
+        Machine::Amd(_) => "asm",
+    }
+}
+
+/// A stage behind the lane IR, which only one of the back ends has.
+fn of_code(all: &Stages, machine: Machine, stage: &str) -> Result<Vec<u8>, LowerError> {
+    let emitted = |machine| titan_amd::codegen::emit(&all.lanes, machine).map_err(|error| error.into_lower_error(&all.lanes));
+    match (machine, stage) {
+        (Machine::Nv(_), "ptx") | (Machine::Amd(_), "hsaco") => Ok(all.code.payload.clone()),
+        (Machine::Amd(machine), "machine") => Ok(emitted(machine)?.selected.to_string().into_bytes()),
+        (Machine::Amd(machine), "asm") => Ok(emitted(machine)?.code.to_string().into_bytes()),
+        (Machine::Nv(_) | Machine::Amd(_), _) => {
+            let (name, last) = (machine.name(), last_stage(machine));
+            let why = format!("{name} has no stage `{stage}`; its code is `{last}`");
+            Err(LowerError::of_kernel(&all.rings.sig.full_name(), why))
+        }
+    }
 }
 
 /// The graphs of the loops of a laid-out kernel.
-fn graphs(laid_out: &Kernel, machine: &Machine) -> Result<String, LowerError> {
+fn graphs(laid_out: &Kernel, machine: Machine) -> Result<String, LowerError> {
     let name = laid_out.sig.full_name();
-    let graphs = loop_graphs(laid_out, &machine.target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
+    let graphs = loop_graphs(laid_out, &machine.backend().target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
     let texts =
         graphs.iter().map(|graph| format!("; {name}, {}\n{}", graph.graph.name(), text::print(&graph.graph.draft())));
     Ok(texts.collect::<Vec<String>>().join("\n"))

@@ -32,6 +32,7 @@ mod doctor;
 mod emit;
 mod explain;
 mod fmt;
+mod machine;
 mod opt;
 mod picture;
 mod report;

@@ -65,7 +65,7 @@ fn options(matches: &ArgMatches) -> io::Result<Options> {
         fence.calls.insert(name.trim().to_owned(), proxy);
     }
     let target = matches.get_one::<String>("target").map_or("", String::as_str);
-    let target = titan_nv::Machine::from_name(target).map_err(io::Error::other)?.target();
+    let target = crate::machine::Machine::from_name(target)?.backend().target();
     Ok(Options { fence, target })
 }
 
