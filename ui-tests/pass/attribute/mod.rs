@@ -9,5 +9,6 @@ mod not_a_function;
 mod notes;
 mod of_a_device_function;
 mod on_a_parameter;
+mod schedule;
 mod tails;
 mod unknown_key;

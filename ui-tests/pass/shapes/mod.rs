@@ -1,5 +1,6 @@
 mod axis_as_a_parameter;
 mod axis_not_named;
+mod axis_twice;
 mod bad_axis;
 mod bad_axis_of_a_view;
 mod carried_shape;
