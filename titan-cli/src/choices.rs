@@ -1,8 +1,8 @@
 //! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and the
 //! reasons why there are none.
 
-use crate::machine::Machine;
 use crate::check::{in_text, unreadable};
+use crate::machine::Machine;
 use crate::report::{Report, Verdict};
 use crate::{Outcome, none, read};
 use serde_json::Map;

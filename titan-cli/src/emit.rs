@@ -15,7 +15,7 @@ use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
 
 /// The stages, in the order of compilation.
-pub(crate) const STAGES: [(&str, &str); 10] = [
+pub(crate) const STAGES: [(&str, &str); 13] = [
     ("tile", "the verified kernel"),
     ("schedule", "the schedule chosen for the target"),
     ("rings", "tile IR with the rings and roles of the schedule"),
@@ -110,7 +110,8 @@ const fn last_stage(machine: Machine) -> &'static str {
 
 /// A stage behind the lane IR, which only one of the back ends has.
 fn of_code(all: &Stages, machine: Machine, stage: &str) -> Result<Vec<u8>, LowerError> {
-    let emitted = |machine| titan_amd::codegen::emit(&all.lanes, machine).map_err(|error| error.into_lower_error(&all.lanes));
+    let emitted =
+        |machine| titan_amd::codegen::emit(&all.lanes, machine).map_err(|error| error.into_lower_error(&all.lanes));
     match (machine, stage) {
         (Machine::Nv(_), "ptx") | (Machine::Amd(_), "hsaco") => Ok(all.code.payload.clone()),
         (Machine::Amd(machine), "machine") => Ok(emitted(machine)?.selected.to_string().into_bytes()),
@@ -126,7 +127,8 @@ fn of_code(all: &Stages, machine: Machine, stage: &str) -> Result<Vec<u8>, Lower
 /// The graphs of the loops of a laid-out kernel.
 fn graphs(laid_out: &Kernel, machine: Machine) -> Result<String, LowerError> {
     let name = laid_out.sig.full_name();
-    let graphs = loop_graphs(laid_out, &machine.backend().target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
+    let graphs =
+        loop_graphs(laid_out, &machine.backend().target()).map_err(|why| LowerError::of_kernel(&name, why.message))?;
     let texts =
         graphs.iter().map(|graph| format!("; {name}, {}\n{}", graph.graph.name(), text::print(&graph.graph.draft())));
     Ok(texts.collect::<Vec<String>>().join("\n"))

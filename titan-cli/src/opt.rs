@@ -6,7 +6,6 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::Backend as _;
 use titan_core::driver::passes::{self, Options};
 use titan_core::ir::{CallProxy, Loc};
 use titan_core::pipeline::fence;
