@@ -239,8 +239,7 @@ impl Lower<'_> {
     pub(super) fn group_mma(&mut self, op: &Op) -> Result<(), LowerError> {
         let [a, b, acc] = op.args[..] else { return Err(self.unsupported("an MMA on regions")) };
         let elems = [a, b, acc].map(|v| self.k.ty(v).elem());
-        let Some(atom) = self.target.group_atoms.iter().map(|atom| atom.mma).find(|t| [t.a, t.b, t.acc] == elems)
-        else {
+        let Some(atom) = self.target.group_atom(elems).map(|atom| atom.mma) else {
             return Err(self.defect("an MMA that no instruction of warpgroups computes"));
         };
         let layout = self.layout(acc);

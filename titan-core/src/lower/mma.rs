@@ -17,7 +17,7 @@ impl Lower<'_> {
         if layouts.0.lanes_along(1).is_empty() {
             self.by_mul_add([a, b], &layouts.2, elems[0], &mut acc);
         } else {
-            let atom = self.target.atoms.iter().map(|atom| atom.mma).find(|t| [t.a, t.b, t.acc] == elems);
+            let atom = self.target.atom(elems).map(|atom| atom.mma);
             let Some(atom) = atom else { return Err(self.defect("fragments of no matrix instruction")) };
             let a = self.fragment_words(a, &layouts.0, elems[0]);
             let b = self.fragment_words(b, &layouts.1, elems[1]);

@@ -182,8 +182,7 @@ pub(super) fn group<'t>(
         return Err(NoGroup::Machine);
     }
     let elems @ [a_elem, b_elem, acc_elem] = [a, b, acc].map(|v| kernel.ty(v).elem());
-    let atom = target.group_atoms.iter().find(|t| (t.mma.a, t.mma.b, t.mma.acc) == (a_elem, b_elem, acc_elem));
-    let of_groups = atom.ok_or(NoGroup::Elements(elems))?;
+    let of_groups = target.group_atom(elems).ok_or(NoGroup::Elements(elems))?;
     let atom = of_groups.mma;
     let extents = |v: Value| kernel.ty(v).tile_shape().map_or_else(Vec::new, Vec::<u32>::from);
     let ([m, k], [_, n]) = (&extents(a)[..], &extents(b)[..]) else { return Err(NoGroup::Batched) };
@@ -220,7 +219,7 @@ pub(super) fn group<'t>(
 
 /// The matrix instruction of a warp for these elements, if there is one, and the elements to which the operands are converted first.
 fn of_warps(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Option<&Atom>, (Elem, Elem)) {
-    let find = |a: Elem, b: Elem| target.atoms.iter().find(|t| (t.mma.a, t.mma.b, t.mma.acc) == (a, b, acc));
+    let find = |a: Elem, b: Elem| target.atom([a, b, acc]);
     if let Some(atom) = find(a, b) {
         return (Some(atom), (a, b));
     }

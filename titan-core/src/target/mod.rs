@@ -113,6 +113,16 @@ impl Target {
         self
     }
 
+    /// The matrix instruction of a warp for these elements of A, B and D, if there is one.
+    pub(crate) fn atom(&self, elems: [Elem; 3]) -> Option<&Atom> {
+        of_elements(&self.atoms, elems)
+    }
+
+    /// The matrix instruction of a warpgroup for these elements of A, B and D, if there is one.
+    pub(crate) fn group_atom(&self, elems: [Elem; 3]) -> Option<&Atom> {
+        of_elements(&self.group_atoms, elems)
+    }
+
     /// The engine by which lanes copy to shared memory, each its granules.
     #[must_use]
     pub fn lane_copies(&self) -> Option<&CopyEngine> {
@@ -161,4 +171,8 @@ impl Target {
         all.clone()
             .try_for_each(|atom| atom.check(self.lanes).map_err(|why| format!("{}: {:?}: {why}", self.name, atom.mma)))
     }
+}
+
+fn of_elements(atoms: &[Atom], elems: [Elem; 3]) -> Option<&Atom> {
+    atoms.iter().find(|atom| [atom.mma.a, atom.mma.b, atom.mma.acc] == elems)
 }
