@@ -5,7 +5,7 @@ use crate::launch::{Ready, orders};
 use crate::machine::Rng;
 use crate::nests::{arguments, functions};
 use titan_amd::codegen::check::{registers, waits};
-use titan_amd::codegen::machine_ir::{Code, Inst, Operand};
+use titan_amd::codegen::machine_ir::{Code, Inst, Operand, Reg};
 use titan_amd::emu::{Completion, Options};
 use titan_amd::isa::{Access, Operand as Isa};
 use titan_core::ir::Pred;
@@ -17,17 +17,32 @@ fn places(code: &Code) -> Vec<(usize, usize)> {
     code.order.iter().flat_map(|b| (0..code.insts(*b).len()).map(|i| (b.index(), i))).collect()
 }
 
-/// The words of virtual registers that some instruction reads.
-fn read_anywhere(code: &Code) -> Vec<[bool; 32]> {
-    let mut read = vec![[false; 32]; code.registers.len()];
-    for (block, i) in places(code) {
-        for (access, operand) in code.blocks[block].insts[i].accesses() {
-            if let (Operand::Part(part), true) = (operand, access != Access::Write) {
-                (part.first..part.first + part.words).for_each(|w| read[part.reg.index()][usize::from(w)] = true);
+/// Whether a word of a virtual register may be read behind an instruction before it is written again.
+fn is_read_behind(code: &Code, (block, i): (usize, usize), (reg, word): (Reg, u8)) -> bool {
+    let (mut open, mut seen) = (vec![(block, i + 1)], vec![false; code.blocks.len()]);
+    while let Some((block, from)) = open.pop() {
+        let mut written = false;
+        for inst in &code.blocks[block].insts[from..] {
+            for (access, operand) in inst.accesses() {
+                let Operand::Part(part) = operand else { continue };
+                let is_it = part.reg == reg && (part.first..part.first + part.words).contains(&word);
+                if is_it && access != Access::Write {
+                    return true;
+                }
+                written |= is_it;
+            }
+            if written {
+                break;
+            }
+        }
+        let position = code.order.iter().position(|own| own.index() == block).expect("it is emitted");
+        for next in code.successors(position).into_iter().filter(|_| !written) {
+            if !std::mem::replace(&mut seen[next.index()], true) {
+                open.push((next.index(), 0));
             }
         }
     }
-    read
+    false
 }
 
 /// The same register with another number that its operand allows.
@@ -188,7 +203,6 @@ fn registers_that_are_exchanged_are_refused() {
     for ready in subjects() {
         let (selected, allocated) = (&ready.emitted.selected, &ready.emitted.allocated);
         assert_eq!(registers::check(selected, allocated), Ok(()));
-        let read = read_anywhere(selected);
         for (block, i) in places(allocated) {
             let inst: &Inst = &allocated.blocks[block].insts[i];
             if rng.below(test_depth::cases(3, 5)) > 0 || inst.name() == "start" {
@@ -198,10 +212,9 @@ fn registers_that_are_exchanged_are_refused() {
             for (n, operand) in inst.operands.iter().enumerate() {
                 let Operand::Isa(operand) = operand else { continue };
                 let Some(other) = moved(*operand, 1 + rng.below(3) as u8) else { continue };
-                // A result that nobody reads may be anywhere where nothing else is; of a register that is written in several places,
-                // a single result may be one.
+                // A result that nobody reads may be anywhere where nothing else is.
                 let written = accesses[n] == Access::Write;
-                if written && (inst.added || !is_read(selected, allocated, (block, i), n, &read)) {
+                if written && (inst.added || !is_read(selected, allocated, (block, i), n)) {
                     continue;
                 }
                 let mut mutant = allocated.clone();
@@ -219,12 +232,13 @@ fn registers_that_are_exchanged_are_refused() {
     assert!(mutants > 1000, "{mutants}");
 }
 
-/// Whether the register that an operand writes is read somewhere.
-fn is_read(selected: &Code, allocated: &Code, (block, i): (usize, usize), n: usize, read: &[[bool; 32]]) -> bool {
+/// Whether what an operand writes is read.
+fn is_read(selected: &Code, allocated: &Code, (block, i): (usize, usize), n: usize) -> bool {
     let added = allocated.blocks[block].insts[..i].iter().filter(|inst| inst.added).count();
     match selected.blocks[block].insts[i - added].operands[n] {
         Operand::Part(part) if selected.register(part.reg).pieces => false,
-        Operand::Part(part) => (part.first..part.first + part.words).all(|w| read[part.reg.index()][usize::from(w)]),
+        Operand::Part(part) => (part.first..part.first + part.words)
+            .all(|word| is_read_behind(selected, (block, i - added), (part.reg, word))),
         Operand::Isa(_) | Operand::To(_) => false,
     }
 }

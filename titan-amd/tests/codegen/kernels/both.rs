@@ -52,7 +52,9 @@ impl Launch<'_> {
         let upload = |m: &mut Memory, name: &str, bytes: &[u8]| m.upload(name, bytes).map_err(|e| e.to_string());
         let mut places: Vec<DevicePtr> = Vec::new();
         for (i, tensor) in self.tensors.iter().enumerate() {
-            let bytes = tensor.as_ref().map_or(vec![0], |t| if t.bytes.is_empty() { vec![0] } else { t.bytes.clone() });
+            let mut bytes = tensor.as_ref().map_or(Vec::new(), |t| t.bytes.clone());
+            // Memory is allocated in words, which an update of half of one reads as a whole.
+            bytes.resize(bytes.len().next_multiple_of(4).max(4), 0);
             places.push(upload(&mut memory, &format!("parameter {i}"), &bytes)?);
         }
         let told = upload(&mut memory, "the report", &report())?;
