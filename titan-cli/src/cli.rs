@@ -3,6 +3,7 @@
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use titan_core::driver::Arguments;
+use titan_core::ir::Scheduler;
 
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
@@ -142,7 +143,7 @@ fn emit() -> Command {
                 .value_parser(Arguments::ALL.map(Arguments::name))
                 .help("The variant for aligned arguments, for aligned inputs and any outputs, or for any arguments"),
         )
-        .arg(Arg::new("schedule").long("schedule").value_name("BY").value_parser(["rule", "swing"]).help(
+        .arg(Arg::new("schedule").long("schedule").value_name("BY").value_parser(Scheduler::ALL.map(Scheduler::name)).help(
             "Who schedules loops, whatever the kernel says: the rule, or the modulo scheduler (docs/scheduling.md)",
         ))
         .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(

@@ -9,7 +9,7 @@ use super::order::{bodies, uses};
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{Def, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Def, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Planned, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
 use crate::verify::Verified;
 
@@ -59,16 +59,26 @@ pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
 /// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
 pub(super) fn agrees(kernel: &Kernel, schedule: &Schedule) -> bool {
     let bodies = bodies(kernel);
-    let ahead = schedule.ahead();
     schedule.bodies.iter().all(|Body { number, places }| {
         let ops = bodies.get(*number).map_or(&[][..], |(_, body)| &kernel.block(*body).ops);
-        let last = places.iter().map(|planned| planned.stage).max().unwrap_or(0);
-        ops.iter().zip(places).all(|(id, planned)| {
-            let OpKind::Ttg(TtgOp::Acquire(pipe)) = kernel.op(*id).kind else { return true };
-            let stated = ahead.iter().find(|ring| ring.pipe == pipe).map(|ring| ring.distance);
-            stated.is_none_or(|stated| stated == u32::from(last - planned.stage))
-        })
+        schedule
+            .ahead()
+            .iter()
+            .all(|ring| filled_ahead(kernel, ops, places, ring.pipe).is_none_or(|distance| distance == ring.distance))
     })
+}
+
+/// The number of iterations by which a body fills a ring before it releases what it filled; `None` if it does not fill the ring.
+pub(super) fn filled_ahead(kernel: &Kernel, ops: &[OpId], places: &[Planned], pipe: Pipe) -> Option<u32> {
+    let stages = |wanted: &dyn Fn(&Op) -> bool| -> Vec<u16> {
+        ops.iter().zip(places).filter(|(id, _)| wanted(kernel.op(**id))).map(|(_, planned)| planned.stage).collect()
+    };
+    let filled = stages(&|op| op.kind == OpKind::Ttg(TtgOp::Acquire(pipe))).into_iter().min()?;
+    let released = stages(&|op| {
+        op.kind == OpKind::Ttg(TtgOp::Release) && op.args.iter().any(|v| kernel.ty(*v).ring() == Some(pipe))
+    });
+    let last = released.into_iter().max().or_else(|| places.iter().map(|planned| planned.stage).max())?;
+    Some(u32::from(last.saturating_sub(filled)))
 }
 
 /// The operations of a body that fill and await the stages of prefetched rings.
@@ -100,12 +110,14 @@ impl Ring {
         let carried = rings.iter().all(|ring| ring.carried);
         let pipes: Vec<Pipe> = rings.iter().map(|ring| ring.pipe).collect();
         let Parts { fills, waits, named } = Parts::of(kernel, ops, &pipes, carried)?;
-        // As many stages are held as there are iterations ahead, and one more, each with so many fills.
+        // As many stages are held as there are iterations ahead, and one more, each with so many fills. Behind the wait that shows that a stage
+        // was read, its slot is filled at once, and there is none more.
         let enough = |ring: &&Prefetched| {
             let acquires =
                 ops.iter().filter(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Acquire(ring.pipe))).count();
             let slots = kernel.pipes.get(ring.pipe.index()).map_or(0, |pipe| pipe.slots);
-            u32::try_from(acquires).is_ok_and(|acquires| acquires * (u32::from(distance) + 1) <= slots)
+            let behind_wait = acquires == 1 && u32::from(distance) == slots;
+            behind_wait || u32::try_from(acquires).is_ok_and(|acquires| acquires * (u32::from(distance) + 1) <= slots)
         };
         if !rings.iter().all(enough) {
             return None;

@@ -49,9 +49,9 @@ pub struct LoopGraph {
     /// For each operation that fills a ring, those that release its slots, and how many iterations before.
     pub slots: Vec<(usize, Vec<(usize, u32)>)>,
     /// For each operation that waits for a stage, those that need it.
-    pub waits: Vec<(usize, Vec<usize>)>,
+    pub waits: Beside,
     /// For each operation that only tells that a stage was read, those that come before it, in program order.
-    pub releases: Vec<(usize, Vec<usize>)>,
+    pub releases: Beside,
     /// The names and numbers that are left out.
     pub left_out: Vec<OpId>,
     /// Registers per thread of tiles from outside of the loop that it uses.
@@ -177,7 +177,7 @@ fn slots(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) -> Vec<(usize, 
 }
 
 /// Operations of a graph, each with others.
-type Beside = Vec<(usize, Vec<usize>)>;
+pub type Beside = Vec<(usize, Vec<usize>)>;
 
 /// The operations of a graph that wait for stages, each with those that need the stage; and those that tell that stages were read, each with
 /// those that come before it. All in the same iteration.
@@ -244,8 +244,6 @@ const SHARED: &str = "shared";
 const LANES: &str = "lanes";
 const SPECIAL: &str = "special";
 const UNITS: [&str; 4] = [MATRIX, SHARED, LANES, SPECIAL];
-/// The number of the path to shared memory among the units of a graph.
-pub(super) const SHARED_UNIT: usize = 1;
 
 fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
     let op = kernel.op(id);

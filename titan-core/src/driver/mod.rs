@@ -35,7 +35,7 @@ mod why;
 
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
-pub use loop_graph::{LoopGraph, loop_graphs};
+pub use loop_graph::{Beside, LoopGraph, loop_graphs};
 pub use road::{barrier_program, barrier_program_ahead};
 pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
 
@@ -364,7 +364,7 @@ struct Prepared {
     no_cluster: Option<NoCluster>,
     /// As [`Made::pays`].
     pays: Option<HostExpr>,
-    /// What the modulo scheduler placed, if the kernel asks for it.
+    /// What the modulo scheduler placed.
     placed: Option<String>,
 }
 
@@ -383,12 +383,19 @@ fn prepared(
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    let placed = match kernel.sig.scheduler {
-        Some(Scheduler::Swing) => Some(swing::place(&laid_out, target, &mut filled.schedule)),
-        // The default: on no machine are the loops of the modulo scheduler shorter on all shapes that are measured.
-        Some(Scheduler::Rule) | None => None,
+    let placed = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target)) {
+        Scheduler::Swing => swing::place(&laid_out, target, &mut filled.schedule, kernel.sig.scheduler.is_some()),
+        Scheduler::Rule => None,
     };
     Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays, placed })
+}
+
+/// The scheduler of kernels that name none: the modulo scheduler on machines whose threads copy tiles and issue MMAs of warps, on which none of
+/// the loops that are measured is worse by it (docs/scheduling.md). Where copies are in bulk and MMAs of warpgroups, the machine has queues
+/// that the scheduler has no model of.
+fn default_scheduler(target: &Target) -> Scheduler {
+    let issued_by_threads = target.lane_copies().is_some() && target.box_copies().is_none();
+    if issued_by_threads && target.group_atoms.is_empty() { Scheduler::Swing } else { Scheduler::Rule }
 }
 
 /// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose

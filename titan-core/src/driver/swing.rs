@@ -1,11 +1,11 @@
 //! Schedules of loops by the modulo scheduler, instead of the rule's ([`super::order`]).
 //!
 //! The scheduler places the operations of a loop's graph ([`super::loop_graph`]) in cycles; the stage of an operation is that of its cycle, and
-//! operations of one stage follow each other by their cycles. Two things are not its to decide:
+//! operations of one stage follow each other by their cycles. Three things are not its to decide:
 //!
-//! * Copies to a ring are issued as far ahead as its slots allow, since how long they take depends on what else the machine does, where the path
-//!   to shared memory is free for the longest time. A wait is a barrier, behind which all warps have read what was released before: behind it, a
-//!   ring of D slots is filled D iterations ahead, and D − 1 iterations before it.
+//! * Copies to a ring are issued as far ahead as its slots allow, since how long they take depends on what else the machine does, with the first
+//!   product behind a wait. A wait is a barrier, behind which all warps have read what was released before: a ring of D slots is filled D
+//!   iterations ahead there, if the last read is in front of the wait, and D − 1 iterations else.
 //! * Stages are waited for immediately before what needs them first. A wait is a barrier of all warps: the later, the more time copies have,
 //!   and the fewer warps wait for each other. That stages were read is told immediately behind what reads them last.
 //! * Names and numbers stand before the first operation of the last stage that uses them, and are computed again for others.
@@ -14,68 +14,103 @@
 //!
 //! Deliberately absent: the choice between this schedule and the rule's.
 
-use super::loop_graph::{LoopGraph, SHARED_UNIT, loop_graphs};
+use super::ahead::filled_ahead;
+use super::loop_graph::{LoopGraph, loop_graphs};
 use super::order::{annotate, bodies, is_product};
 use super::schedule::{Body, Roles, Schedule};
 use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpId, OpKind, Pipe, Planned, TtgOp};
 use crate::pipeline::modulo;
+use crate::schedule::graph::{DraftEdge, Graph, Kind};
 use crate::schedule::swing::Options;
 use crate::schedule::{self, Plan, plan};
 use crate::target::Target;
 
-/// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out; and a
-/// note that says where it did.
-pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule) -> String {
+/// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out. The note
+/// says where it did; a kernel that did not ask for it has none if it did nowhere.
+pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule, asked: bool) -> Option<String> {
     let graphs = loop_graphs(kernel, target).unwrap_or_default();
     let mut placed = 0;
     let all = bodies(kernel);
     let live = i64::from(target.registers.saturating_sub(OTHER_REGISTERS));
     for graph in &graphs {
         let Some(number) = all.iter().position(|(looped, _)| *looped == graph.looped) else { continue };
+        let Some((_, ops)) = kernel.block(all[number].1).ops.split_last() else { continue };
         let live = Some(live.saturating_sub(graph.outside).max(0));
-        let Plan::Overlapped(found) = plan(&graph.graph, &Options { live, stages: Some(2), ..Options::default() })
-        else {
-            continue;
+        let carried_out = |dependences: &Graph| {
+            let options = Options { live, stages: Some(2), ..Options::default() };
+            let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
+            let places = places(kernel, graph, ops, &from_first_product(kernel, graph, &found.schedule))?;
+            let tried = with(kernel, schedule, ops, Body { number, places })?;
+            let scheduled = annotate(kernel, &tried.bodies)?;
+            let made = modulo::expand(&scheduled).ok()?;
+            modulo::check(&scheduled, &made).is_ok().then_some(tried)
         };
-        let (_, body) = all[number];
-        let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
-        let Some(places) = places(kernel, graph, ops, &from_first_product(kernel, graph, &found.schedule)) else {
-            continue;
-        };
-        let tried = with(kernel, schedule, ops, Body { number, places });
-        let carried_out = tried.filter(|tried| {
-            let scheduled = annotate(kernel, &tried.bodies);
-            scheduled.is_some_and(|scheduled| {
-                modulo::expand(&scheduled).is_ok_and(|made| modulo::check(&scheduled, &made).is_ok())
-            })
-        });
-        if let Some(carried_out) = carried_out {
-            *schedule = carried_out;
+        let tried = carried_out(&graph.graph).or_else(|| carried_out(&with_free_slots(graph)?));
+        if let Some(tried) = tried {
+            *schedule = tried;
             placed += 1;
         }
     }
     let all = graphs.len();
     let rest =
         if placed == all { "" } else { "; for the others it has nothing that fits, and schedule(rule) places them" };
-    format!("schedule(swing): {placed} of {all} loops are placed by the modulo scheduler{rest}")
+    let note = format!("schedule(swing): {placed} of {all} loops are placed by the modulo scheduler{rest}");
+    (asked || placed > 0).then_some(note)
+}
+
+/// The dependences of a loop, and an edge from whatever reads a stage of a ring of D slots to whatever reads the stage D − 1 iterations later:
+/// at most D − 1 stages are being read at any time, so that one slot is free to be filled. `None` if that is nothing new.
+///
+/// A ring of two slots needs this where fragments are loaded an iteration early: the next stage would be read while this one still is.
+fn with_free_slots(graph: &LoopGraph) -> Option<Graph> {
+    let mut draft = graph.graph.draft();
+    let own = draft.edges.len();
+    for (release, distance) in graph.slots.iter().flat_map(|(_, released)| released) {
+        let told = told_by(graph, *release);
+        // Of the same ring is what the release comes behind and a wait comes before.
+        for needed in graph.waits.iter().map(|(_, needed)| needed) {
+            let reads: Vec<usize> = needed.iter().filter(|user| told.contains(user)).copied().collect();
+            for (last, first) in reads.iter().flat_map(|last| reads.iter().map(move |first| (*last, *first))) {
+                if last != first && *distance > 1 {
+                    draft.edges.push(DraftEdge {
+                        kind: Kind::Memory,
+                        from: draft.ops[last].name.clone(),
+                        to: draft.ops[first].name.clone(),
+                        latency: Some(1),
+                        distance: i64::from(*distance) - 1,
+                    });
+                }
+            }
+        }
+    }
+    if draft.edges.len() == own { None } else { draft.check().ok() }
+}
+
+/// What an operation that tells that a stage was read comes behind, itself or by way of others that tell the same.
+fn told_by(graph: &LoopGraph, release: usize) -> SortedSet<usize> {
+    let (mut open, mut found) = (vec![release], SortedSet::new());
+    // This ends: an operation is found once.
+    while let Some(release) = open.pop() {
+        let before = graph.releases.iter().filter(|(own, _)| *own == release).flat_map(|(_, before)| before);
+        open.extend(before.copied().filter(|own| found.insert(*own)));
+    }
+    found
 }
 
 /// The schedule with this body, and with what it says of rings that the body fills.
 fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Body) -> Option<Schedule> {
     let mut made = schedule.clone();
-    let last = body.places.iter().map(|planned| planned.stage).max()?;
-    let stage = |wanted: TtgOp| {
-        let of = ops.iter().zip(&body.places).find(|(id, _)| kernel.op(**id).kind == OpKind::Ttg(wanted.clone()));
-        of.map(|(_, planned)| planned.stage)
-    };
     for at in 0..kernel.pipes.len() {
-        let (Some(fills), Some(waits)) = (stage(TtgOp::Acquire(Pipe::new(at))), stage(TtgOp::Ready(Pipe::new(at))))
-        else {
-            continue;
+        let pipe = Pipe::new(at);
+        let Some(ahead) = filled_ahead(kernel, ops, &body.places, pipe) else { continue };
+        let stage = |wanted: TtgOp| {
+            let of = ops.iter().zip(&body.places).find(|(id, _)| kernel.op(**id).kind == OpKind::Ttg(wanted.clone()));
+            of.map(|(_, planned)| u32::from(planned.stage))
         };
-        let (ahead, early) = (u32::from(last - fills), waits < last);
+        let (Some(fills), Some(waits)) = (stage(TtgOp::Acquire(pipe)), stage(TtgOp::Ready(pipe))) else { continue };
+        let early = waits < fills + ahead;
         match (at.checked_sub(made.slots.len()), &mut made.roles) {
             (Some(own), _) => {
                 let own = made.loops.get_mut(own)?;
@@ -149,19 +184,28 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
     for (fill, released) in &graph.slots {
         let waits = |group: &usize| graph.waits.iter().any(|(wait, _)| wait == group);
         let wait = order.iter().rposition(waits)?;
-        let behind = copies_before(graph, &order, wait, &has_product)?;
+        // The path to shared memory has the least to do beside products. In front of the first one behind the wait, copies are ahead the
+        // most, and the barrier of the wait shows all warps that the slot was read.
+        let from_wait = (wait..order.len()).chain(0..wait);
+        let behind = from_wait.into_iter().find(|at| has_product(&order[*at]))?;
         let place = |group: usize| order.iter().position(|other| *other == group);
-        let latest = |(from, distance): &(usize, u32)| {
-            let is_behind = place(*from).is_some_and(|at| at < wait) && behind > wait;
-            stages[*from] - i64::from(*distance) + i64::from(!is_behind)
-        };
+        let is_behind = |from: usize| place(from).is_some_and(|at| at < wait) && behind > wait;
+        let latest =
+            |(from, distance): &(usize, u32)| stages[*from] - i64::from(*distance) + i64::from(!is_behind(*from));
         let stage = released.iter().map(latest).max()?;
+        // The slot was released in an iteration before, and what is released here is another one. Told behind the copies, it is known to be
+        // another one, and the copies need no barrier of their own.
+        let others = |from: &usize| !is_behind(*from) && place(*from).is_some_and(|at| at < behind);
+        let told_later: Vec<usize> = released.iter().map(|(from, _)| *from).filter(others).collect();
         stages[*fill] = stage;
         // Copies would have less than an iteration.
         if graph.waits.iter().any(|(wait, _)| stages[*wait] <= stage) {
             return None;
         }
         order.insert(behind, *fill);
+        order.retain(|group| !told_later.contains(group));
+        let at = order.iter().position(|group| group == fill)?;
+        order.splice(at + 1..at + 1, told_later);
     }
     let (first, last) = (stages.iter().copied().min()?, stages.iter().copied().max()?);
     let mut placed: Vec<(OpId, i64)> = Vec::new();
@@ -187,24 +231,6 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
             Some(Planned { stage, order })
         })
         .collect()
-}
-
-/// The place of copies in the order of a body: before the product that is followed by the longest time without loads from shared memory, whose
-/// path copies use too; of equal ones, before the first behind the last wait.
-fn copies_before(
-    graph: &LoopGraph,
-    order: &[usize],
-    wait: usize,
-    has_product: &dyn Fn(&usize) -> bool,
-) -> Option<usize> {
-    let is_load = |op: &schedule::graph::Op| op.unit == Some(SHARED_UNIT);
-    let time = |at: usize| {
-        let turned = order[at..].iter().chain(&order[..at]).map(|group| &graph.graph.ops()[*group]);
-        turned.take_while(|op| !is_load(op)).map(|op| op.occupancy).sum::<i64>()
-    };
-    let from_wait = (wait..order.len()).chain(0..wait).filter(|at| has_product(&order[*at]));
-    // Of equal times, the last one is taken of those in reverse.
-    from_wait.rev().max_by_key(|at| time(*at))
 }
 
 /// The names and numbers that an operation uses, itself or by way of others.

@@ -41,6 +41,7 @@ pub mod nv;
 pub mod op;
 mod print;
 mod range;
+mod scale;
 pub mod shared;
 mod types;
 pub mod uniform;
@@ -56,5 +57,6 @@ pub use op::{
     AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
 };
 pub use print::mnemonic;
+pub use scale::scale;
 pub use types::TypeError;
 pub use verify::{LaneError, verify};

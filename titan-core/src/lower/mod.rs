@@ -102,6 +102,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     if let Some(at) = lane::hazard::check(&mut func) {
         return Err(internal(format!("conflicting accesses of threads without a barrier: {at}")));
     }
+    lane::scale(&mut func);
     lane::eliminate_dead(&mut func);
     func.maker = maker::maker(kernel, laid, target, (&func, &tables))?.map(Box::new);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;

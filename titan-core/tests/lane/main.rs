@@ -12,6 +12,7 @@ mod loops;
 mod programs;
 mod role_memory;
 mod roles;
+mod scale;
 mod shared;
 mod speculation;
 mod structure;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use titan_core::artifact::{Assumption, Variant};
 use titan_core::driver::{Ahead, Body, FALLBACK, Roles, Schedule, compile, follow, stages};
 use titan_core::ir::{Effect, LocalOp, NvOp, Op, OpKind, Planned, Scheduler};
-use titan_core::text::parse_one;
-use titan_core::verify::{Verified, verify};
+use titan_core::text::{parse_one, print};
+use titan_core::verify::{Verified, barrier_program, verify};
 use titan_nv::Machine;
 
 fn gemm(m: u32, n: u32, k: u32) -> Verified {
@@ -61,7 +61,8 @@ fn a_schedule_says_all_that_was_decided() {
         let name = kernel.sig.full_name();
         for aligned in [true, false] {
             let Ok(made) = stages(kernel, machine(), aligned, None) else { continue };
-            let again = follow(kernel, machine(), &made.schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let again =
+                follow(kernel, machine(), &made.schedule).unwrap_or_else(|e| panic!("{name}: {e}\n{}", made.schedule));
             assert_eq!(made.code, again.code, "{name}\n{}", made.schedule);
         }
     }
@@ -86,7 +87,7 @@ fn devices_with_more_memory_get_more_slots() {
     assert!(small.iter().all(|v| of(v).0.is_none()));
 }
 
-/// A kernel that asks for the modulo scheduler says how many of its loops it placed; others have the rule's code.
+/// Loops are placed by the modulo scheduler unless the kernel asks for the rule. A note says how many it placed, also none if it was asked for.
 #[test]
 fn the_scheduler_that_a_kernel_asks_for_places_its_loops() {
     let of = |scheduler| {
@@ -96,7 +97,10 @@ fn the_scheduler_that_a_kernel_asks_for_places_its_loops() {
     };
     let (default, rule, swing) = (of(None), of(Some(Scheduler::Rule)), of(Some(Scheduler::Swing)));
     let note = |v: &Variant| v.notes.iter().find(|note| note.starts_with("schedule(swing)")).cloned();
-    assert_eq!(default, rule);
+    let payloads = |all: &[Variant]| all.iter().map(|v| v.payload.clone()).collect::<Vec<_>>();
+    assert_eq!(payloads(&default), payloads(&swing));
+    assert!(default.iter().zip(&swing).all(|(a, b)| note(a).is_none_or(|said| Some(said) == note(b))));
+    assert!(note(&default[0]).is_some());
     assert!(rule.iter().all(|v| note(v).is_none()));
     let said: Vec<Option<String>> = swing.iter().map(note).collect();
     let placed = "schedule(swing): 1 of 1 loops are placed by the modulo scheduler".to_owned();
@@ -124,10 +128,17 @@ fn copies_behind_the_last_wait_are_as_far_ahead_as_there_are_slots() {
     }
 }
 
+/// A product whose loop is scheduled by the rule.
+fn by_rule(tile: [u32; 3]) -> Verified {
+    let mut kernel = parse_one(&loops::gemm(tile)).unwrap();
+    kernel.sig.scheduler = Some(Scheduler::Rule);
+    verify(kernel).unwrap()
+}
+
 /// Each is rejected with a message, and nothing panics.
 #[test]
 fn schedules_of_other_kernels_are_refused() {
-    let kernel = gemm(64, 64, 32);
+    let kernel = by_rule([64, 64, 32]);
     let right = stages(&kernel, machine(), true, None).unwrap().schedule;
     let with = |change: &dyn Fn(&mut Schedule)| {
         let mut wrong = right.clone();
@@ -136,7 +147,7 @@ fn schedules_of_other_kernels_are_refused() {
     };
     let not = "the schedule is not one of this kernel";
     assert!(with(&|s| s.loops[0].slots = 0).contains(not));
-    assert!(with(&|s| s.loops[0].distance = s.loops[0].slots).contains(not));
+    assert!(with(&|s| s.loops[0].distance = s.loops[0].slots + 1).contains(not));
     assert!(with(&|s| s.loops[0].number = 7).contains(not));
     assert!(with(&|s| s.loops[0].loads = vec![99]).contains(not));
     assert!(with(&|s| s.loops[0].loads = vec![0]).contains(not));
@@ -159,11 +170,12 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(reversed.contains(early), "{reversed}");
     assert!(with(&|s| s.bodies[0].places[0] = s.bodies[0].places[1]).contains("two operations at this place"));
     assert!(with(&|s| s.bodies[0].places.iter_mut().for_each(|place| place.stage += 64)).contains("too many stages"));
-    // An MMA of stage 0 uses what one of stage 1 computes; and a release of stage 0 would release stages that were never filled.
-    assert!(
-        with(&|s| s.bodies[0].places.iter_mut().rev().take(4).for_each(|p| p.stage = 0))
-            .contains("the schedule executes")
-    );
+    // An MMA of stage 0 uses what one of a later stage computes; and a stage that is released as early was not filled as far ahead as is said.
+    let early = |from: usize| {
+        with(&|s| s.bodies[0].places.iter_mut().rev().skip(from).take(2).for_each(|place| place.stage = 0))
+    };
+    assert!(early(2).contains("the schedule executes"), "{}", early(2));
+    assert!(early(0).contains(not), "{}", early(0));
 }
 
 /// Copies may run fewer iterations ahead than there are slots.
@@ -227,7 +239,7 @@ fn main_loop(ptx: &str) -> Vec<&str> {
 /// A legal order of a loop's operations is that of the instructions, whoever chose it; one that is not legal is refused.
 #[test]
 fn every_legal_order_is_that_of_the_code() {
-    let kernel: Verified = gemm(64, 64, 64);
+    let kernel = by_rule([64, 64, 64]);
     let chosen = stages(&kernel, machine(), true, None).unwrap();
     let mut body = None;
     let laid_out = &chosen.laid_out;
@@ -292,4 +304,54 @@ fn every_legal_order_is_that_of_the_code() {
         seen.insert(wanted);
     }
     assert!(seen.len() > 5 && refused > 0, "{} orders, {refused} refused", seen.len());
+}
+
+/// A kernel whose loop over tiles is run, or not, by what all programs read; or not by all, if they read at `%place`.
+fn behind_a_condition(tile: u32, place: &str) -> String {
+    format!(
+        "kernel @k(%x: in tensor<f32>[N], %y: mut tensor<f32>[N]) grid persistent {{
+            %p = program_id<0> : i32
+            %zero = const 0 : i32
+            %none = const 0.0 : f32
+            %t = load_tile %x[%{place}] or %none : tile<{tile}xf32>
+            %most = reduce_max<0> %t : f32
+            %some = gt %most, %none : bool
+            %n = dim<0> %x : i32
+            %wide = const 16 : i32
+            %count = div %n, %wide : i32
+            %one = const 1 : i32
+            if %some {{
+                for %i = %zero to %count step %one distributed {{
+                    %v = load_tile %x[%i] or %none : tile<16xf32>
+                    store_tile %y[%i], %v
+                    continue
+                }}
+                yield
+            }} else {{
+                yield
+            }}
+            return
+        }}"
+    )
+}
+
+/// A reduced tile goes through shared memory, where all programs have equal values if they store equal ones.
+#[test]
+fn loops_over_tiles_are_compiled_behind_conditions_of_tiles_that_all_programs_read() {
+    for name in ["sm_80", "sm_90a"] {
+        let machine = Machine::from_name(name).unwrap();
+        for tile in [1, 32, 512] {
+            let kernel = verify(parse_one(&behind_a_condition(tile, "zero")).unwrap()).unwrap();
+            let made = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{name}, {tile}: {e}"));
+            assert_eq!(barrier_program(&made.barriers), Ok(()));
+            // The same program is refused if programs read other tiles, or if only some of them store.
+            let text = print(&made.barriers);
+            assert!(text.contains("ttg.local.load"), "{text}");
+            let other = text.replacen("load_tile %x[%zero]", "load_tile %x[%p]", 1);
+            let mistaken = parse_one(&other).unwrap_or_else(|e| panic!("{e:?}\n{other}"));
+            let errors = barrier_program(&mistaken).expect_err("programs differ");
+            assert!(errors.iter().any(|e| e.title.starts_with("only some of the programs")), "{errors:?}");
+        }
+    }
+    assert!(verify(parse_one(&behind_a_condition(32, "p")).unwrap()).is_err(), "programs read other tiles");
 }
