@@ -17,13 +17,17 @@
 //! the same iteration. If one of them leaves an iteration early, it does so by an exit, around which no branch or loop inside of the target
 //! diverges: so by the hypothesis both execute that exit.
 //!
+//! Shared memory holds equal values in two programs as long as both store equal values to it: what is loaded from a buffer may differ if any
+//! store to this buffer may, or is executed by some programs only. Buffers that lie at the same bytes are in use at different times.
+//!
 //! Deliberately absent: values that are equal although they are computed from values that differ; traps and endless loops, which end a
 //! launch with an error.
 
 use super::forms::is_input;
 use super::number::root;
 use crate::collections::SortedSet;
-use crate::ir::{Block, Effect, Family, Flow, ForKind, Kernel, NvOp, Op, OpId, OpKind, Value};
+use crate::ir::traffic::{Access, On, traffic};
+use crate::ir::{Block, Effect, Family, Flow, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, RegionOp, Ty, Value};
 
 /// The values, branches and loops of a kernel that may differ between programs.
 #[derive(Clone, Debug)]
@@ -31,6 +35,10 @@ pub struct Diverging {
     values: Vec<bool>,
     ops: Vec<bool>,
     returns: SortedSet<OpId>,
+    /// The buffers in shared memory whose contents may differ.
+    buffers: SortedSet<Value>,
+    /// Whether the contents of all buffers may differ.
+    any_buffer: bool,
     changed: bool,
 }
 
@@ -42,6 +50,8 @@ impl Diverging {
             values: vec![false; kernel.values.len()],
             ops: vec![false; kernel.ops.len()],
             returns: SortedSet::new(),
+            buffers: SortedSet::new(),
+            any_buffer: false,
             changed: true,
         };
         while found.changed {
@@ -117,6 +127,7 @@ impl Diverging {
                 | Family::Region(_)
                 | Family::Nv(_)
                 | Family::Amd(_) => {
+                    self.stores(kernel, op, around);
                     let differ = self.results_differ(kernel, op);
                     self.mark(&op.results, differ);
                     around.push(*id);
@@ -192,6 +203,36 @@ impl Diverging {
         }
     }
 
+    /// Notes what an operation makes of the contents of shared memory.
+    fn stores(&mut self, kernel: &Kernel, op: &Op, around: &[OpId]) {
+        let accesses = traffic(&op.kind).accesses;
+        let of_shared = |access: &&Access| match access.on {
+            On::Local | On::Regions | On::Stage => access.writes,
+            // The words of barriers are not loaded.
+            On::Words | On::Tensor => false,
+        };
+        if accesses.iter().flatten().filter(of_shared).count() == 0 {
+            return;
+        }
+        let is_store = op.kind == OpKind::Local(LocalOp::Store);
+        if is_store && !self.any(&op.args) && !around.iter().any(|outer| self.diverges(*outer)) {
+            return;
+        }
+        for value in op.args.iter().filter(|v| matches!(kernel.ty(**v), Ty::Smem(..) | Ty::Barrier(_) | Ty::Token(..)))
+        {
+            let new = match buffer(kernel, *value) {
+                Some(buffer) => self.buffers.insert(buffer),
+                None => !std::mem::replace(&mut self.any_buffer, true),
+            };
+            self.changed |= new;
+        }
+    }
+
+    /// Whether what is loaded from a tile in shared memory may differ.
+    fn contents_differ(&self, kernel: &Kernel, tile: Value) -> bool {
+        self.any_buffer || buffer(kernel, tile).is_none_or(|buffer| self.buffers.contains(&buffer))
+    }
+
     /// Whether the results of an operation, which is none of control flow, may differ.
     fn results_differ(&self, kernel: &Kernel, op: &Op) -> bool {
         if matches!(op.kind, OpKind::ProgramId(_) | OpKind::Nv(NvOp::ClusterRank)) {
@@ -200,6 +241,9 @@ impl Diverging {
         let mut differ = self.any(&op.args);
         for region in &op.regions {
             kernel.walk_block(*region, &mut |_, inner| differ |= self.any(&inner.args));
+        }
+        if op.kind == OpKind::Local(LocalOp::Load) {
+            return differ || op.args.iter().any(|tile| self.contents_differ(kernel, *tile));
         }
         let input = |v: &Value| root(kernel, *v).is_some_and(|param| is_input(kernel, param));
         match op.kind.effect() {
@@ -212,6 +256,18 @@ impl Diverging {
                 differ || !source.is_some_and(input)
             }
             Effect::Write | Effect::Atomic | Effect::Print | Effect::Pipeline | Effect::Control => true,
+        }
+    }
+}
+
+/// The buffer in shared memory of which a value is a part; `None` if that is not known.
+fn buffer(kernel: &Kernel, mut value: Value) -> Option<Value> {
+    // This ends: an operand is defined before its result.
+    loop {
+        let op = kernel.def_op(value)?;
+        match op.kind {
+            OpKind::Region(RegionOp::Place { .. }) | OpKind::Local(LocalOp::Alloc { .. }) => return Some(value),
+            _ => value = op.args.first().copied()?,
         }
     }
 }
