@@ -64,8 +64,7 @@ impl KernelRef {
 
     /// The location in the user's file of a location relative to the kernel's first line.
     pub(crate) fn location(&self, loc: Loc) -> Location {
-        let line = self.line.saturating_add(loc.line.saturating_sub(1));
-        Location { file: self.file.to_owned(), line, column: loc.column }
+        Location { file: self.file.to_owned(), line: loc.line_of_file(self.line), column: loc.column }
     }
 
     /// The number of bytes that are embedded for the kernel.

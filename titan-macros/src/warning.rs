@@ -77,7 +77,7 @@ pub(crate) fn tokens(all: Vec<Diagnostic<Loc>>, (places, name): (&Places, Span))
     for warning in all {
         let text = warning.text();
         let span = places.span(warning.site, name);
-        if is_first(span, &text) {
+        if is_first((span, name), &text) {
             out.extend(item(warning.code, &text, span));
         }
     }
@@ -132,11 +132,12 @@ pub(crate) fn listed(targets: &[&str]) -> String {
     }
 }
 
-/// Whether this process has not warned of this at this place. Instances of a kernel are compiled one by one, and most are told the same.
-fn is_first(span: Span, text: &str) -> bool {
-    static TOLD: Mutex<SortedSet<(String, usize, usize, String)>> = Mutex::new(SortedSet::new());
-    let at = span.start();
-    let what = (span.file(), at.line, at.column, text.to_owned());
+/// Whether this process has not warned of this at this place for this kernel. Instances of a kernel are compiled one by one, and most are told
+/// the same; several kernels of one macro have their tokens in the same places, and names in others.
+fn is_first((span, name): (Span, Span), text: &str) -> bool {
+    static TOLD: Mutex<SortedSet<([usize; 4], String, String)>> = Mutex::new(SortedSet::new());
+    let (at, named) = (span.start(), name.start());
+    let what = ([at.line, at.column, named.line, named.column], span.file(), text.to_owned());
     TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(what)
 }
 

@@ -124,5 +124,5 @@ pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
 
 /// The line of an operation as the end of a note, if it is known.
 pub(super) fn at_line(loc: Loc) -> String {
-    if loc.line > 0 { format!(" (line {} of the kernel)", loc.line) } else { String::new() }
+    loc.of_kernel().map_or_else(String::new, |line| format!(" (line {line} of the kernel)"))
 }

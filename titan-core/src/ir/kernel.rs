@@ -279,11 +279,10 @@ impl Kernel {
     /// The name of a value in a message: the user's, or the line of the operation that defines it. Numbers of values tell users nothing.
     #[must_use]
     pub fn name_or_line(&self, value: Value) -> String {
-        let line = self.def_op(value).map_or(0, |op| op.loc.line);
-        match &self.value(value).name {
-            Some(name) => format!("`{name}`"),
-            None if line > 0 => format!("the value of line {line}"),
-            None => "a value without a name".to_owned(),
+        match (&self.value(value).name, self.def_op(value).and_then(|op| op.loc.of_kernel())) {
+            (Some(name), _) => format!("`{name}`"),
+            (None, Some(line)) => format!("the value of line {line} of the kernel"),
+            (None, None) => "a value without a name".to_owned(),
         }
     }
 

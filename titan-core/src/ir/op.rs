@@ -313,13 +313,37 @@ pub enum OpKind {
     Amd(AmdOp),
 }
 
-/// A location in the user's kernel: line and column count from 1, relative to the kernel's first line. Zero means unknown.
+/// A location in the user's code: line and column count from 1, relative to the kernel's first line. Zero means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Loc {
-    /// The line; 1 is the line of the kernel's first token.
+    /// The line: 1 is the kernel's first one, and 2³² − 1 the one above it, where device functions and the macro that made the kernel may be.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
+}
+
+impl Loc {
+    /// The location of a line of the file, whose kernel begins in line `first`; both count from 1.
+    #[must_use]
+    pub const fn relative(line: u32, column: u32, first: u32) -> Loc {
+        let below = line.wrapping_sub(first);
+        Loc { line: if line < first { below } else { below.wrapping_add(1) }, column }
+    }
+
+    /// The line of the file, if the kernel begins in line `first`; that one if it is unknown.
+    #[must_use]
+    pub const fn line_of_file(self, first: u32) -> u32 {
+        match self.of_kernel() {
+            Some(line) => first.saturating_add(line - 1),
+            None => first.wrapping_add(self.line),
+        }
+    }
+
+    /// The line, if it is known and not above the kernel.
+    #[must_use]
+    pub const fn of_kernel(self) -> Option<u32> {
+        if self.line == 0 || self.line > i32::MAX.cast_unsigned() { None } else { Some(self.line) }
+    }
 }
 
 /// The side effect of an operation.

@@ -46,9 +46,8 @@ impl Places {
 
     fn loc(&mut self, span: Span) -> Loc {
         let start = span.start();
-        let line = (start.line + 1).saturating_sub(self.origin.line);
         let to_u32 = |n: usize| u32::try_from(n).unwrap_or(0);
-        let loc = Loc { line: to_u32(line), column: to_u32(start.column + 1) };
+        let loc = Loc::relative(to_u32(start.line), to_u32(start.column + 1), to_u32(self.origin.line));
         self.spans.entry(loc).or_insert(span);
         loc
     }

@@ -333,7 +333,7 @@ impl Lower<'_> {
             return;
         }
         self.at = at;
-        let line = first.saturating_add(op.loc.line - 1);
+        let line = op.loc.line_of_file(first);
         self.body.push(Line::Loc { line, column: op.loc.column.max(1) });
     }
 
