@@ -9,7 +9,7 @@ use titan::prelude::*;
 /// `out[b, h, m, ..] = softmax(q · kᵀ · scale) · v`, one block of `BM` queries per program; `scale` is positive.
 #[titan::kernel(
     instances(T in [f16, bf16], (BM, BN, D) in [(64, 64, 64), (128, 64, 128), (128, 128, 128)], CAUSAL in [true, false]),
-    grid(cdiv(N, BM), H, B),
+    grid(cdiv(N, BM), H, B), allow(no_code),
 )]
 pub fn flash_attention<T: Float, const BM: i32, const BN: i32, const D: i32, const CAUSAL: bool>(
     #[shape(B, H, N, D)] q: &Tensor<T, 4>,

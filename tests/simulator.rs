@@ -5,7 +5,7 @@ use titan::prelude::*;
 use titan::sim::{Completion, Options};
 
 /// Twice every element; the store of one tile runs beside the copy of the next.
-#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup))]
+#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup), allow(no_code))]
 fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
     let ring = Ring::<Smem<f32, 16, 16>, 3>::new();
     let staging = Staging::<Smem<f32, 16, 16>, 2>::new();
@@ -28,7 +28,7 @@ fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2
 }
 
 /// C[m, n] = Σ_k A[m, k] · B[n, k].
-#[titan::kernel(roles(producer: 1 warp, consumer: 1 warpgroup))]
+#[titan::kernel(roles(producer: 1 warp, consumer: 1 warpgroup), allow(no_code))]
 fn product(
     #[shape(M, K)] a: &Tensor<f16, 2>,
     #[shape(N, K)] b: &Tensor<f16, 2>,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     let mut files = Vec::new();
-    for folder in ["src", "../titan-core/src", "../titan-nv/src"] {
+    let amd = std::env::var_os("CARGO_FEATURE_AMD").map(|_| "../titan-amd/src");
+    for folder in ["src", "../titan-core/src", "../titan-nv/src"].into_iter().chain(amd) {
         let folder = Path::new(folder);
         if folder.is_dir() {
             println!("cargo:rerun-if-changed={}", folder.display());

@@ -19,7 +19,7 @@ pub(crate) fn add<const BN: i32>(
 /// C[m, n] = Σ_k A[m, k] · B[n, k]
 #[titan::kernel(
     instances(T in [f16, bf16], (BM, BN, BK) in [(128, 256, 64), (128, 128, 64), (128, 128, 32), (64, 128, 32)]),
-    grid(cdiv(M, BM), cdiv(N, BN)),
+    grid(cdiv(M, BM), cdiv(N, BN)), allow(no_code),
 )]
 pub(crate) fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<T, 2>,
@@ -37,7 +37,7 @@ pub(crate) fn gemm<T: Float, const BM: i32, const BN: i32, const BK: i32>(
 /// The same by roles that are written by hand, as in `examples/gemm_ws.rs`.
 #[titan::kernel(
     instances(T in [f16, bf16], (BM, BN, BK, S) in [(128, 256, 64, 4), (128, 128, 64, 6)]),
-    roles(producer: 1 warp, consumer: 2 warpgroups),
+    roles(producer: 1 warp, consumer: 2 warpgroups), allow(no_code),
 )]
 pub(crate) fn gemm_ws<T: Float, const BM: i32, const BN: i32, const BK: i32, const S: i32>(
     #[shape(M, K)] a: &Tensor<T, 2>,

@@ -26,7 +26,7 @@ const AMPERE: (&str, &str) = ("CUDA_EMULATOR_DEVICES", "sm_80:sms=2:memory=64");
 #[titan::kernel(
     instances((BM, BN, BK) in [(64, 16, 16)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
-    grid(cdiv(M, BM), cdiv(N, BN)),
+    grid(cdiv(M, BM), cdiv(N, BN)), allow(no_code),
 )]
 fn gemm<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,

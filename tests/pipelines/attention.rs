@@ -10,7 +10,7 @@ use titan::prelude::*;
     instances((BM, BN, HD) in [(8, 16, 16), (64, 128, 128)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
     grid(cdiv(S, BM)),
-    require(S > 0, D == HD),
+    require(S > 0, D == HD), allow(no_code),
 )]
 fn attention_ws<const BM: i32, const BN: i32, const HD: i32>(
     #[shape(S, D)] q: &Tensor<f16, 2>,
@@ -121,7 +121,7 @@ fn no_keys_are_refused() {
 #[titan::kernel(
     instances((BM, BN, HD) in [(8, 16, 16), (64, 64, 128)]),
     roles(producer: 1 warp, consumer: [1 warpgroup; 2]),
-    require(S > 0, D == HD),
+    require(S > 0, D == HD), allow(no_code),
 )]
 fn attention_in_turn<const BM: i32, const BN: i32, const HD: i32>(
     #[shape(S, D)] q: &Tensor<f16, 2>,

@@ -7,7 +7,7 @@ use titan::prelude::*;
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 4), (128, 256, 64, 4)]),
     roles(producer: 1 warp, consumer: 2 warpgroups),
-    grid(cdiv(M, BM), cdiv(N, BN)),
+    grid(cdiv(M, BM), cdiv(N, BN)), allow(no_code),
 )]
 fn gemm_ws<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
@@ -35,7 +35,7 @@ fn gemm_ws<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
 /// Both roles walk the same output tiles; the ring's clocks run on from tile to tile.
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 4), (128, 256, 64, 4)]),
-    roles(producer: 1 warp, consumer: 2 warpgroups),
+    roles(producer: 1 warp, consumer: 2 warpgroups), allow(no_code),
 )]
 fn gemm_ws_persistent<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
@@ -69,7 +69,7 @@ fn gemm_ws_persistent<const BM: i32, const BN: i32, const BK: i32, const D: i32>
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 1), (16, 24, 8, 3), (128, 256, 64, 4)]),
     roles(producer: 1 warp, consumer: 2 warpgroups),
-    grid(cdiv(M, BM), cdiv(N, BN)),
+    grid(cdiv(M, BM), cdiv(N, BN)), allow(no_code),
 )]
 fn gemm_ws_sync<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
@@ -100,7 +100,7 @@ fn gemm_ws_sync<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 2)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
-    grid(cdiv(M, BM), cdiv(N, 2 * BN)),
+    grid(cdiv(M, BM), cdiv(N, 2 * BN)), allow(no_code),
 )]
 fn gemm_halves<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
@@ -135,7 +135,7 @@ fn gemm_halves<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 3)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
-    grid(cdiv(M, BM), cdiv(N, BN)),
+    grid(cdiv(M, BM), cdiv(N, BN)), allow(no_code),
 )]
 fn gemm_masked<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
@@ -167,7 +167,7 @@ fn gemm_masked<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
 /// Blocks that a mask leaves out are zeros; output tiles are stored out of shared memory while the next one is computed.
 #[titan::kernel(
     instances((BM, BN, BK, D) in [(16, 24, 8, 3)]),
-    roles(producer: 1 warp, consumer: 1 warpgroup),
+    roles(producer: 1 warp, consumer: 1 warpgroup), allow(no_code),
 )]
 fn gemm_staged<const BM: i32, const BN: i32, const BK: i32, const D: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,

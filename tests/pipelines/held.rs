@@ -8,7 +8,7 @@ use titan::prelude::*;
     instances((BM, BN, HD) in [(16, 16, 16), (64, 64, 64)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
     grid(cdiv(S, BM)),
-    require(D == HD),
+    require(D == HD), allow(no_code),
 )]
 fn attention_held<const BM: i32, const BN: i32, const HD: i32>(
     #[shape(S, D)] q: &Tensor<f16, 2>,
@@ -56,7 +56,7 @@ fn attention_held<const BM: i32, const BN: i32, const HD: i32>(
     instances((BM, BN, HD) in [(16, 16, 16), (64, 64, 64)]),
     roles(producer: 1 warp, consumer: 1 warpgroup),
     grid(cdiv(S, BM)),
-    require(D == HD),
+    require(D == HD), allow(no_code),
 )]
 fn causal_held<const BM: i32, const BN: i32, const HD: i32>(
     #[shape(S, D)] q: &Tensor<f16, 2>,

@@ -3,7 +3,7 @@
 use titan::prelude::*;
 
 /// One slot of 128 KiB.
-#[titan::kernel(roles(load: 1 warp, work: 4 warps))]
+#[titan::kernel(roles(load: 1 warp, work: 4 warps), allow(no_code))]
 fn doubled_by_roles(#[shape(M, 256)] x: &Tensor<f32, 2>, #[shape(M, 256)] y: &mut Tensor<f32, 2>) {
     let ring = Ring::<Smem<f32, 128, 256>, 1>::new();
     let tiles = y.work::<128, 256>();

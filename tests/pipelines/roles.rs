@@ -4,7 +4,7 @@ use crate::{Random, device};
 use titan::prelude::*;
 
 /// Before the roles part: a counter goes up, and its old value is what all of them see.
-#[titan::kernel(roles(last: 1 warp, first: 1 warp), grid(N))]
+#[titan::kernel(roles(last: 1 warp, first: 1 warp), grid(N), allow(no_code))]
 fn counted(#[shape(N)] count: &mut Tensor<i32, 1>, x: &Tensor<i32, 1>, #[shape(N)] y: &mut Tensor<i32, 1>) {
     let p = program_id(0);
     let old = count.get([p]);
@@ -40,7 +40,7 @@ fn what_comes_before_the_roles_happens_once() {
 }
 
 /// One role fills, two read every stage: sums of rows, and sums of columns.
-#[titan::kernel(instances(D in [1, 2, 5]), roles(rows: 1 warp, fill: 1 warp, columns: 1 warp), grid(1))]
+#[titan::kernel(instances(D in [1, 2, 5]), roles(rows: 1 warp, fill: 1 warp, columns: 1 warp), grid(1), allow(no_code))]
 fn two_sums<const D: i32>(
     #[shape(M, 8)] x: &Tensor<f32, 2>,
     order: &Tensor<i32, 1>,
@@ -134,7 +134,7 @@ fn rings_need_no_roles() {
 }
 
 /// The README's pipeline: the store of one tile overlaps with the copy of the next.
-#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup))]
+#[titan::kernel(roles(load: 1 warp, work: 1 warpgroup), allow(no_code))]
 fn twice(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
     let ring = Ring::<Smem<f32, 64, 64>, 3>::new();
     let staging = Staging::<Smem<f32, 64, 64>, 2>::new();

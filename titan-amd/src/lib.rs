@@ -56,6 +56,12 @@ impl Backend for Machine {
 
     fn emit(&self, func: &Func, _: Option<(&str, u32)>) -> Result<Code, LowerError> {
         let emitted = codegen::emit(func, self).map_err(|error| error.into_lower_error(func))?;
-        Ok(Code { payload: emitted.object, config: vec![("entry".to_owned(), emitted.entry)] })
+        let [sgprs, vgprs, agprs] = emitted.registers.map(|n| n.to_string());
+        // What does not fit in registers of one kind is kept in those of another, never in memory.
+        let scratch = "0".to_owned();
+        let registers = [("sgprs", sgprs), ("vgprs", vgprs), ("agprs", agprs), ("scratch", scratch)];
+        let mut config = vec![("entry".to_owned(), emitted.entry)];
+        config.extend(registers.map(|(name, value)| (name.to_owned(), value)));
+        Ok(Code { payload: emitted.object, config })
     }
 }

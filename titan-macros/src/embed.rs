@@ -3,10 +3,12 @@
 //! It is a macro of its own, so that an artifact is found in the cache by the text of its kernel alone, and so that a change of one kernel
 //! leaves the expansions of others as they are.
 
+use crate::backends::Gpu;
 use crate::ctxt::compile_error;
 use crate::lower::Places;
+use crate::targets::{self, Chosen};
 use crate::warning::{self, Wanted};
-use crate::{cache, clock, targets, told};
+use crate::{cache, clock, told};
 use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
@@ -30,7 +32,7 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
         Some(TokenTree::Group(g)) => g.stream().into_iter().collect(),
         _ => Vec::new(),
     };
-    let chosen: Vec<&'static str> = asked.iter().filter_map(|t| targets::gpu(&t.to_string())).collect();
+    let chosen = Chosen::of_words(&asked.iter().map(ToString::to_string).collect::<Vec<_>>());
     let bulk = asked.iter().find(|t| t.to_string() == targets::TMA).map(TokenTree::span);
     let mut words = asked.iter().filter_map(|t| if let TokenTree::Literal(l) = t { Some(l.to_string()) } else { None });
     let instance = words.next().and_then(|l| literal_text(&l)).unwrap_or_default();
@@ -39,8 +41,9 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
         silenced: asked.iter().filter_map(|t| warning::of_word(&t.to_string())).collect(),
         notes: asked.iter().any(|t| t.to_string() == warning::NOTES),
     };
-    let names = chosen.iter().copied().chain(bulk.map(|_| targets::TMA)).collect::<Vec<_>>().join(" ");
-    let input = format!("titan {} {} cpu {names}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
+    let (names, required) = (chosen.key(), bulk.map_or("", |_| targets::TMA));
+    let input =
+        format!("titan {} {} cpu {names} {required}\n{text}", env!("CARGO_PKG_VERSION"), env!("TITAN_COMPILER"));
     let bytes = cache::get_or_make(cache::of_process(), &input, || artifact(&text, &chosen, bulk.is_some()));
     let name = tokens.next().map_or_else(Span::call_site, |t| t.span());
     let places = Places::of(name, tokens.map(|t| t.span()));
@@ -56,9 +59,9 @@ pub(crate) fn compile(input: TokenStream) -> TokenStream {
     let errors: Vec<Diagnostic<Span>> = match verified(&text) {
         Err(broken) => vec![broken.map_site(|loc| places.span(loc, name))],
         Ok(kernel) => {
-            let refused = told::of_targets(targets::generated(&chosen).filter_map(|target| {
-                let error = code(&kernel, target, &chosen).err()?;
-                Some((target, error))
+            let refused = told::of_targets(chosen.generated().filter_map(|gpu| {
+                let error = code(&kernel, gpu, &chosen).err()?;
+                Some((gpu.name, error))
             }));
             let by_threads = bulk.and_then(|span| Some(targets::not_in_bulk(&kernel, &chosen)?.map_site(|_| span)));
             refused.into_iter().map(|e| e.map_site(|loc| places.span(loc, name))).chain(by_threads).collect()
@@ -98,21 +101,21 @@ const COMPILED: &[u8] = &[0];
 /// The only byte of a cache entry of a kernel that cannot be compiled for a target.
 const REFUSED: &[u8] = &[1];
 
-fn artifact(text: &str, chosen: &[&str], bulk: bool) -> Vec<u8> {
+fn artifact(text: &str, chosen: &Chosen, bulk: bool) -> Vec<u8> {
     let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
-    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: targets::left_out(chosen) };
+    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: chosen.left_out() };
     let Ok(kernel) = verified(text) else { return REFUSED.to_vec() };
     if bulk && targets::not_in_bulk(&kernel, chosen).is_some() {
         return REFUSED.to_vec();
     }
     let mut warnings = Vec::new();
-    for target in targets::generated(chosen) {
-        match code(&kernel, target, chosen) {
+    for gpu in chosen.generated() {
+        match code(&kernel, gpu, chosen) {
             Ok(Made::Variants(variants)) => artifact.variants.extend(variants),
-            Ok(Made::NothingNew(reason)) => artifact.refused.push((target.to_owned(), reason)),
+            Ok(Made::NothingNew(reason)) => artifact.refused.push((gpu.name.to_owned(), reason)),
             Ok(Made::Refused(refusal)) => {
-                artifact.refused.push((target.to_owned(), refusal.title.clone()));
-                warnings.push(warning::no_code(target, refusal));
+                artifact.refused.push((gpu.name.to_owned(), warning::reason(&refusal)));
+                warnings.push(warning::no_code(gpu, refusal));
             }
             Err(_) => return REFUSED.to_vec(),
         }
@@ -136,22 +139,24 @@ enum Made {
     Variants(Vec<Variant>),
     /// The code would be that for an older target, for this reason.
     NothingNew(String),
-    /// A target whose code comes with that of another one does not take the kernel.
+    /// A target that the kernel does not list does not take it.
     Refused(Diagnostic<Loc>),
 }
 
 /// The variants of a kernel for one of the targets for which code is generated. Line numbers are relative to the kernel's first line, so that the bytes do not depend on its place in the file.
 ///
 /// # Errors
-/// Returns an error if the target is one of the kernel's, and it cannot be compiled for it.
-fn code(kernel: &Verified, target: &str, chosen: &[&str]) -> Result<Made, Diagnostic<Loc>> {
-    let machine = titan_nv::Machine::from_name(target).map_err(|e| broken(vec![e.to_string()]))?;
-    let make = if targets::is_alone(target, chosen) { driver::compile_alone } else { driver::compile };
+/// Returns an error if the kernel must have code for the target, and it cannot be compiled for it.
+fn code(kernel: &Verified, gpu: &Gpu, chosen: &Chosen) -> Result<Made, Diagnostic<Loc>> {
+    let Some(machine) = gpu.machine() else {
+        return Err(broken(vec![format!("there is no back end for {}", gpu.name)]));
+    };
+    let make = if chosen.is_alone(gpu) { driver::compile_alone } else { driver::compile };
     match make(kernel, machine, Some((kernel.sig.name.as_str(), 1))) {
-        Ok(variants) if variants.is_empty() => Ok(Made::NothingNew(targets::nothing_new(kernel, target))),
+        Ok(variants) if variants.is_empty() => Ok(Made::NothingNew(targets::nothing_new(kernel, gpu))),
         Ok(variants) => Ok(Made::Variants(variants)),
-        Err(refused) if chosen.contains(&target) => Err(targets::refusal(kernel, target, &refused)),
-        Err(refused) => Ok(Made::Refused(targets::refused(kernel, &refused))),
+        Err(refused) if chosen.needs(gpu) => Err(targets::refusal(kernel, gpu, &refused)),
+        Err(refused) => Ok(Made::Refused(targets::refused(kernel, gpu, &refused))),
     }
 }
 

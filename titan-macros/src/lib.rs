@@ -26,6 +26,7 @@
 )]
 
 mod ast;
+mod backends;
 mod cache;
 mod chain;
 mod clock;

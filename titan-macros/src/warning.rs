@@ -11,8 +11,8 @@
 //! `#[allow(deprecated)]` around the kernel silences it as well as `allow(..)` in the kernel's attribute, `-D warnings` makes it an error,
 //! and cargo prints no warnings of dependencies: `titan::kernels()` has the same texts.
 
+use crate::backends::Gpu;
 use crate::lower::Places;
-use crate::targets;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use std::sync::{Mutex, PoisonError};
@@ -52,11 +52,27 @@ pub(crate) struct Wanted {
     pub(crate) notes: bool,
 }
 
-/// A target, whose code comes with that of another one, has no code.
-pub(crate) fn no_code(target: &str, refusal: Diagnostic<Loc>) -> Diagnostic<Loc> {
-    let title = format!("there is no code for {target}, whose devices run that for older ones: {}", refusal.title);
-    let help = "or, if that is fast enough, silence this: `#[titan::kernel(allow(no_code))]`";
+/// A target that a kernel does not list, and whose code it would have got nevertheless, has none: its devices run the code for another one, or
+/// launches there are errors.
+pub(crate) fn no_code(gpu: &Gpu, refusal: Diagnostic<Loc>) -> Diagnostic<Loc> {
+    let silence = "silence this: `#[titan::kernel(allow(no_code))]`";
+    let or = if refusal.help.is_empty() { "" } else { "or, " };
+    let (instead, help) = match gpu.comes_with() {
+        Some(_) => ("whose devices run that for older ones", format!("{or}if that is fast enough, {silence}")),
+        None => ("where launches are errors", format!("{or}if the kernel is not meant for it, {silence}")),
+    };
+    let title = format!("there is no code for {}, {instead}: {}", gpu.name, refusal.title);
     Diagnostic { code: Code::NoCode, title, ..refusal }.help(help)
+}
+
+/// The reason why a target has no code, for the list in the artifact: the rule that the kernel breaks there, and how.
+pub(crate) fn reason(refusal: &Diagnostic<Loc>) -> String {
+    format!("[{}] {}", refusal.code, refusal.title)
+}
+
+/// A [`reason`] without the number of its rule, as the title of a warning has it.
+fn without_code(reason: &str) -> &str {
+    reason.strip_prefix('[').and_then(|rest| rest.split_once("] ")).map_or(reason, |(_, title)| title)
 }
 
 /// The warnings of an instance that are wanted: of targets without code, which were found when the kernel was compiled, and of what its
@@ -100,8 +116,9 @@ fn of_artifact(artifact: &Artifact, notes: bool, missing: &[Diagnostic<Loc>]) ->
             out.push(Diagnostic::new(Code::CodeNote, Loc::default(), format!("on {targets}: {note}")));
         }
     }
-    let is_told = |why: &str| missing.iter().any(|warning| warning.title.ends_with(why));
-    let others = artifact.refused.iter().filter(|(target, why)| notes && targets::is_faster(target) && !is_told(why));
+    let is_told = |why: &str| missing.iter().any(|warning| warning.title.ends_with(without_code(why)));
+    let comes = |target: &str| Gpu::of_name(target).is_some_and(|gpu| gpu.comes_with().is_some());
+    let others = artifact.refused.iter().filter(|(target, why)| notes && comes(target) && !is_told(why));
     out.extend(by_text(others.map(|(target, why)| (target.as_str(), why.as_str()))).into_iter().map(
         |(why, targets)| {
             let title = format!("there is no code of its own for {}: {why}", listed(&targets));
@@ -209,7 +226,7 @@ mod tests {
     fn missing() -> Diagnostic<Loc> {
         let refusal =
             Diagnostic::new(Code::Backend, Loc { line: 3, column: 9 }, "it is too large").help("use smaller tiles");
-        no_code("sm_90a", refusal)
+        no_code(Gpu::of_name("sm_90a").expect("a target"), refusal)
     }
 
     #[test]
@@ -236,7 +253,10 @@ mod tests {
         let artifact = Artifact {
             kernel: "k".to_owned(),
             variants: vec![variant("sm_90a", &["8 warps", &fallback]), variant("sm_80", &["4 warps"])],
-            refused: vec![("sm_90a".to_owned(), "told".to_owned()), ("sm_80".to_owned(), "left out".to_owned())],
+            refused: vec![
+                ("sm_90a".to_owned(), "[T0902] told".to_owned()),
+                ("sm_80".to_owned(), "left out".to_owned()),
+            ],
         };
         let codes = |notes, missing: &[Diagnostic<Loc>]| {
             of_artifact(&artifact, notes, missing).iter().map(|d| d.code).collect::<Vec<_>>()
@@ -244,7 +264,8 @@ mod tests {
         assert_eq!(codes(false, &[]), [Code::SimplerSchedule]);
         let note = Code::CodeNote;
         assert_eq!(codes(true, &[]), [note, Code::SimplerSchedule, note, note]);
-        let told = no_code("sm_90a", Diagnostic::new(Code::Backend, Loc::default(), "told"));
+        let told =
+            no_code(Gpu::of_name("sm_90a").expect("a target"), Diagnostic::new(Code::Backend, Loc::default(), "told"));
         assert_eq!(codes(true, &[told]), [note, Code::SimplerSchedule, note], "a reason is told once");
     }
 

@@ -6,7 +6,7 @@ use titan::prelude::*;
 /// Twice every element of `x`, and one of `z` less. Both rings are called `ring`, both stages `stage`, and the caller names the roles.
 macro_rules! piped {
     ($name:ident, $fill:ident $Fill:ident, $read:ident $Read:ident, $ring:ident, $stage:ident => $e:expr) => {
-        #[titan::kernel(roles($fill: 1 warp, $read: 1 warpgroup))]
+        #[titan::kernel(roles($fill: 1 warp, $read: 1 warpgroup), allow(no_code))]
         fn $name(
             #[shape(M, N)] x: &Tensor<f32, 2>,
             #[shape(M, N)] z: &Tensor<f32, 2>,
@@ -65,7 +65,7 @@ fn rings_stages_and_roles() -> titan::Result<()> {
 /// A variable `n` of the caller's in each role, beside the macro's.
 macro_rules! in_roles {
     ($name:ident, $n:ident: $first:expr, $last:expr) => {
-        #[titan::kernel(roles(load: 1 warp, work: 1 warpgroup))]
+        #[titan::kernel(roles(load: 1 warp, work: 1 warpgroup), allow(no_code))]
         fn $name(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
             let ring = Ring::<Smem<f32, 16, 16>, 2>::new();
             let tiles = y.work::<16, 16>();

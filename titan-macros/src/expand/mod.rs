@@ -28,7 +28,7 @@ use crate::ctxt::{Diag, Reports, compile_error};
 use crate::items::Items;
 use crate::judge;
 use crate::shadow::Shadow;
-use crate::targets;
+use crate::targets::{self, Chosen};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
 use titan_core::collections::SortedMap;
@@ -216,7 +216,7 @@ impl Expansion<'_> {
         let artifact = match &c.kernel {
             Some(kernel) => {
                 let text = clock::time(Part::Print, || titan_core::text::print(kernel));
-                let chosen = targets::chosen(self.item.config.targets.as_deref());
+                let chosen = Chosen::of(self.item.config.targets.as_deref());
                 let config = &self.item.config;
                 let instance = (full.as_str(), body.instances);
                 let request = targets::request(&chosen, config.bulk, &config.warnings, instance, (name, &c.places));

@@ -2,6 +2,7 @@
 
 use super::{Parser, as_written, first_span, ungrouped};
 use crate::ast::{GenericArgValue, InstanceAxis, InstanceValue, KernelConfig};
+use crate::backends::Gpu;
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt;
@@ -173,8 +174,15 @@ fn targets(p: &Parser<'_>, key: &Ident, names: &[Target]) -> Vec<&'static str> {
                 format!("target `{name}` is listed twice"),
                 "remove one of them",
             );
-        } else if let Some(target) = crate::targets::gpu(&name.to_string()) {
-            out.push(target);
+        } else if let Some(gpu) = Gpu::of_name(&name.to_string()) {
+            match gpu.lacks() {
+                None => out.push(gpu.name),
+                Some(feature) => {
+                    let title = format!("this build of `titan-gpu` cannot compile for `{name}`");
+                    let help = format!("build it with feature `{feature}`, or remove the target");
+                    p.cx.error_help(Code::Attribute, name.span(), title, help);
+                }
+            }
         } else if name != crate::targets::CPU {
             p.cx.error_help(
                 Code::Attribute,

@@ -1,3 +1,6 @@
+mod gfx942_memory;
+mod gfx942_no_code;
+mod gfx942_roles;
 mod no_code;
 mod none;
 mod quoted;
