@@ -215,7 +215,7 @@ pub enum Error {
     #[error(
         "{asked_by} is `{asked}`, but the available devices are: {available}{}\n  help: {}",
         because(reason.as_deref()),
-        way_to_a_device(asked_by, asked, help)
+        way_to_a_device(asked_by, help)
     )]
     NoSuchDevice {
         /// The source of the name: `TITAN_DEVICE` or a call.
@@ -305,9 +305,36 @@ pub enum Error {
         /// The targets for which the kernel is compiled.
         targets: String,
     },
+    /// A GPU of AMD's is another one than those for which the code is compiled.
+    #[error(
+        "[T1107] {what} cannot run on {device}, which is {machine}: its code is for {targets}\n  help: {}",
+        ANOTHER_DEVICE
+    )]
+    ForeignGpu {
+        /// The kernel, with its instance, or a code object.
+        what: String,
+        /// The device.
+        device: String,
+        /// The architecture of the device.
+        machine: String,
+        /// The targets of the code.
+        targets: String,
+    },
+    /// A code object for AMD's GPUs is damaged or incomplete, or lacks the kernel.
+    #[error("[T1108] {what} cannot be loaded on {device}: {problem}\n  help: {help}")]
+    CodeObject {
+        /// The kernel, with its instance, or a code object.
+        what: String,
+        /// The device.
+        device: String,
+        /// What is wrong with the bytes.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
     /// A program of the kernel needs more shared memory than the device has.
     #[error(
-        "kernel `{kernel}` needs {needs} bytes of shared memory per program, but {device} has {limit}\n  \
+        "[T1109] kernel `{kernel}` needs {needs} bytes of shared memory per program, but {device} has {limit}\n  \
          help: use smaller tiles or fewer stages, or another device"
     )]
     SharedMemory {
@@ -425,11 +452,9 @@ impl fmt::Debug for Error {
 const ANOTHER_DEVICE: &str =
     "launch it on another device, such as `Device::cpu()`; `Device::best()` is the one that `TITAN_DEVICE` names";
 
-fn way_to_a_device(asked_by: &str, asked: &str, help: &Option<&'static str>) -> &'static str {
-    let kind = asked.trim().split(':').next().unwrap_or_default();
+fn way_to_a_device(asked_by: &str, help: &Option<&'static str>) -> &'static str {
     match help {
         Some(help) => help,
-        None if kind.eq_ignore_ascii_case("hip") => "this version does not support AMD GPUs: use `cpu` or `cuda`",
         None if asked_by != "TITAN_DEVICE" => {
             "use `cpu`, or `Device::best()`; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`"
         }

@@ -15,10 +15,6 @@ mod error;
 pub mod lang;
 pub mod prelude;
 #[cfg_attr(
-    all(feature = "hip", not(any(feature = "cpu", feature = "cuda", feature = "emulator"))),
-    expect(dead_code, reason = "no device of such a build runs kernels")
-)]
-#[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
         dead_code,
@@ -76,7 +72,7 @@ pub mod safetensors;
 /// | `grid(..)` | one to three extents, as expressions over shape names and scalars | inferred from the outputs |
 /// | `require(..)` | conditions that every launch must meet | none |
 /// | `roles(..)` | the roles of a pipeline and the number of warps of each: `roles(load: 1 warp, work: 1 warpgroup)` | all warps execute the whole kernel |
-/// | `targets(..)` | the targets for which the kernel is compiled | `cpu` and `sm_80`, and `sm_90a` where it can use more |
+/// | `targets(..)` | the targets for which the kernel is compiled | `cpu` and `sm_80`, `sm_90a` where it can use more, and with the feature `hip` `gfx942` if it can be compiled for it |
 /// | `crate = path` | where `titan` is, if it was renamed | `::titan` |
 ///
 /// # Parameters
@@ -150,7 +146,7 @@ pub use runtime::hip;
 pub use error::{Error, Location, Result};
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    ElemChoice, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Stream, Tensor,
+    ElemChoice, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Registers, Stream, Tensor,
     VariantInfo, View, ViewMut, kernels,
 };
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.

@@ -98,9 +98,9 @@ fn devices_and_kernels_that_do_not_go_together_say_which() {
         "install it",
     );
     check(
-        &missing("hip", (None, None)),
-        "TITAN_DEVICE is `hip`, but the available devices are: cpu",
-        "this version does not support AMD GPUs: use `cpu` or `cuda`",
+        &missing("hip:7", (None, None)),
+        "TITAN_DEVICE is `hip:7`, but the available devices are: cpu",
+        "use `cpu`, or leave it unset; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`",
     );
     check(
         &Error::Unsupported { kernel: text("k"), device: text("cpu"), reason: text("no f128") },

@@ -11,15 +11,24 @@ pub(super) fn list(devices: &[Device]) -> String {
     devices.iter().map(Device::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The reasons why there are no GPUs of each vendor, with help, if there are none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Absent {
+    pub(super) cuda: Option<(String, &'static str)>,
+    pub(super) hip: Option<(String, &'static str)>,
+}
+
 /// The error of a program that is built without the CPU device, on a machine without other devices.
-pub(super) fn none_at_all(no_cuda: Option<(String, &'static str)>) -> Error {
-    let (reason, help) = absence(DeviceKind::Cuda.name(), no_cuda).unzip();
+pub(super) fn none_at_all(absent: Absent) -> Error {
+    // A program that is built for one vendor asks for its GPUs.
+    let kind = if cfg!(all(feature = "hip", not(feature = "cuda"))) { DeviceKind::Hip } else { DeviceKind::Cuda };
+    let (reason, help) = absence(kind.name(), absent).unzip();
     let (asked_by, asked) = ("the best device", "any".to_owned());
     Error::NoSuchDevice { asked_by, asked, available: list(&[]), reason, help }
 }
 
-/// The reason why there is no device of a kind, and the help. `no_cuda` is the reason why there is no NVIDIA GPU.
-pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Option<(String, &'static str)> {
+/// The reason why there is no device of a kind, and the help.
+pub(super) fn absence(kind: &str, absent: Absent) -> Option<(String, &'static str)> {
     if kind == DeviceKind::Emulator.name() {
         return Some(if cfg!(feature = "emulator") {
             ("an emulator needs a target".to_owned(), "write it after a colon, as in `emulator:sm_80`")
@@ -40,14 +49,5 @@ pub(super) fn absence(kind: &str, no_cuda: Option<(String, &'static str)>) -> Op
             "build with feature `cpu` of `titan-gpu`",
         ));
     }
-    if kind == DeviceKind::Hip.name() {
-        #[cfg(feature = "hip")]
-        return super::hip::devices().err();
-        #[cfg(not(feature = "hip"))]
-        return Some((
-            "this program was built without support for AMD GPUs".to_owned(),
-            "build with feature `hip` of `titan-gpu`",
-        ));
-    }
-    no_cuda.filter(|_| kind == DeviceKind::Cuda.name())
+    if kind == DeviceKind::Hip.name() { absent.hip } else { absent.cuda.filter(|_| kind == DeviceKind::Cuda.name()) }
 }

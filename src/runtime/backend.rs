@@ -38,7 +38,7 @@ pub(crate) enum Storage {
 }
 
 /// The only variant of a program that is built without devices, such as a library of kernels, whose users choose the devices.
-#[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+#[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
 #[derive(Clone, Debug)]
 pub(crate) enum Never {}
 
@@ -49,11 +49,13 @@ pub(crate) enum Code {
     Cpu(Box<Program>),
     #[cfg(feature = "cuda")]
     Cuda(Box<cuda::Code>),
+    #[cfg(feature = "hip")]
+    Hip(Box<hip::Code>),
     #[cfg(feature = "emulator")]
     Emulated(emulator::Code),
     #[cfg(feature = "simulator")]
     Simulated(Box<simulator::Code>),
-    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
     Nowhere(Never),
 }
 
@@ -71,14 +73,14 @@ pub(crate) struct Call<'a> {
     pub(crate) loaded: &'static Loaded,
     pub(crate) args: &'a [DeviceArg],
     #[cfg_attr(
-        not(any(feature = "cuda", feature = "emulator")),
+        not(any(feature = "cuda", feature = "hip", feature = "emulator")),
         expect(dead_code, reason = "GPUs choose a variant by them")
     )]
     pub(crate) symbols: &'a [Option<i64>],
     pub(crate) grid: Option<[u32; 3]>,
     /// Whether the caller of the launch set the grid.
     #[cfg_attr(
-        not(any(feature = "cuda", feature = "emulator")),
+        not(any(feature = "cuda", feature = "hip", feature = "emulator")),
         expect(dead_code, reason = "GPUs have code that determines the grid")
     )]
     pub(crate) given: bool,
@@ -209,7 +211,7 @@ impl Storage {
 
     #[cfg(feature = "emulator")]
     fn emulated(device: &Device, bytes: usize) -> Result<Storage> {
-        let space = device.emulated().ok_or_else(|| absent(device))?.1;
+        let space = device.emulated().ok_or_else(|| absent(device))?;
         emulator::Memory::zeroed(&space, device, bytes).map(Storage::Emulated)
     }
 
@@ -309,7 +311,7 @@ impl Code {
             DeviceKind::Cuda => Self::cuda(device, loaded),
             DeviceKind::Emulator => Self::emulated(device, loaded),
             DeviceKind::Simulator => Self::simulated(device, loaded),
-            DeviceKind::Hip => Err(no_compiler(device, loaded)),
+            DeviceKind::Hip => Self::hip(device, loaded),
         }
     }
 
@@ -337,8 +339,8 @@ impl Code {
 
     #[cfg(feature = "emulator")]
     fn emulated(device: &Device, loaded: &Loaded) -> Result<Code> {
-        let (machine, _) = device.emulated().ok_or_else(|| absent(device))?;
-        emulator::Code::load(device, loaded, machine).map(Code::Emulated)
+        let space = device.emulated().ok_or_else(|| absent(device))?;
+        emulator::Code::load(device, loaded, space.machine()).map(Code::Emulated)
     }
 
     #[cfg(not(feature = "emulator"))]
@@ -356,6 +358,16 @@ impl Code {
         Err(absent(device))
     }
 
+    #[cfg(feature = "hip")]
+    fn hip(device: &Device, loaded: &Loaded) -> Result<Code> {
+        hip::Code::load(device, loaded).map(|code| Code::Hip(Box::new(code)))
+    }
+
+    #[cfg(not(feature = "hip"))]
+    fn hip(device: &Device, _loaded: &Loaded) -> Result<Code> {
+        Err(absent(device))
+    }
+
     /// Runs the grid to its end on this thread, on a device of the model that this is the code for.
     #[cfg_attr(
         not(any(feature = "cpu", feature = "emulator")),
@@ -369,12 +381,14 @@ impl Code {
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
                 program.run(&args, grid).map_err(|error| cpu_error(device, call, &error))
             }
-            // Launches on CUDA devices run in the lane of a stream, never here.
+            // Launches on GPUs run in the lane of a stream, never here.
             #[cfg(feature = "cuda")]
             Code::Cuda(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
+            #[cfg(feature = "hip")]
+            Code::Hip(_) => Err(Error::Internal { doing: call.loaded.name.clone(), message: "no lane".to_owned() }),
             #[cfg(feature = "emulator")]
             Code::Emulated(code) => {
-                let (_, space) = device.emulated().ok_or_else(|| absent(device))?;
+                let space = device.emulated().ok_or_else(|| absent(device))?;
                 code.run(&space, call)
             }
             #[cfg(feature = "simulator")]
@@ -382,27 +396,28 @@ impl Code {
                 let settings = device.simulated().ok_or_else(|| absent(device))?;
                 code.run(&settings, call)
             }
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             Code::Nowhere(never) => match *never {},
         }
     }
 
     /// Enqueues the grid at the end of a lane, after the points `after`. After an error, it has not been enqueued.
     #[cfg(feature = "_remote")]
-    #[cfg_attr(not(feature = "cuda"), expect(unused_variables, reason = "no compiler makes code for the others"))]
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], call: &Call<'_>, sleeps: bool) -> Result<Given> {
         match (self, lane) {
             #[cfg(feature = "cuda")]
             (Code::Cuda(code), Lane::Cuda(lane)) => code.give(lane, after, call, sleeps),
+            #[cfg(feature = "hip")]
+            (Code::Hip(code), Lane::Hip(lane)) => code.give(lane, after, call, sleeps),
             #[cfg(all(feature = "cuda", feature = "hip"))]
-            (Code::Cuda(_), Lane::Hip(_)) => Err(absent_lane(call)),
+            (Code::Cuda(_), Lane::Hip(_)) | (Code::Hip(_), Lane::Cuda(_)) => Err(absent_lane(call)),
             #[cfg(feature = "cpu")]
             (Code::Cpu(_), _) => Err(absent_lane(call)),
             #[cfg(feature = "emulator")]
             (Code::Emulated(_), _) => Err(absent_lane(call)),
             #[cfg(feature = "simulator")]
             (Code::Simulated(_), _) => Err(absent_lane(call)),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             (Code::Nowhere(never), _) => match *never {},
         }
     }
@@ -449,15 +464,11 @@ fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }
 
-/// The error of every kernel of TITAN.
-fn no_compiler(device: &Device, loaded: &Loaded) -> Error {
-    let reason =
-        "TITAN cannot compile for AMD GPUs yet; `titan::hip` launches code objects that were compiled elsewhere";
-    Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason: reason.to_owned() }
-}
-
 /// The error of a stream without a lane, or with that of another device.
-#[cfg(feature = "_remote")]
+#[cfg(all(
+    feature = "_remote",
+    any(feature = "cpu", feature = "emulator", feature = "simulator", all(feature = "cuda", feature = "hip"))
+))]
 fn absent_lane(call: &Call<'_>) -> Error {
     Error::Internal { doing: call.loaded.name.clone(), message: "a lane".to_owned() }
 }

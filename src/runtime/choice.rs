@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// The target of the code: `cpu`, `sm_80`, `sm_90a`; `simulator` on a simulated device.
+    /// The target of the code: `cpu`, `sm_80`, `sm_90a`, `gfx942`; `simulator` on a simulated device.
     pub target: String,
     /// The code that is tried before it: its target, and the reason why it cannot run these arguments on this device.
     pub passed_over: Vec<(String, String)>,
@@ -46,17 +46,23 @@ impl Choice {
 
 impl Code {
     /// The code that [`run`](Self::run) or [`give`](Self::give) would run.
+    #[cfg_attr(
+        not(any(feature = "cpu", feature = "simulator")),
+        expect(unused_variables, reason = "other devices have several targets")
+    )]
     pub(crate) fn choice(&self, device: &Device, call: &Call<'_>) -> Result<Choice> {
         match self {
             #[cfg(feature = "cpu")]
             Code::Cpu(_) => Ok(Choice::only(device.kind().name())),
             #[cfg(feature = "cuda")]
             Code::Cuda(code) => code.choice(call),
+            #[cfg(feature = "hip")]
+            Code::Hip(code) => code.choice(call),
             #[cfg(feature = "emulator")]
             Code::Emulated(code) => code.choice(call),
             #[cfg(feature = "simulator")]
             Code::Simulated(_) => Ok(Choice::only(device.kind().name())),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "emulator")))]
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
             Code::Nowhere(never) => match *never {},
         }
     }

@@ -1,6 +1,6 @@
 //! Devices: enumeration, and the choice of one.
 
-use super::absence::{absence, list, none_at_all};
+use super::absence::{Absent, absence, list, none_at_all};
 use super::layout::Layout;
 use super::setting;
 use super::stream::{Handle, Stream};
@@ -62,7 +62,7 @@ struct Inner {
     awaited: [OnceLock<Arc<Handle>>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
     #[cfg(feature = "emulator")]
-    emulated: Option<(&'static titan_nv::Machine, super::emulator::Space)>,
+    emulated: Option<super::emulator::Space>,
     #[cfg(feature = "simulator")]
     simulated: Option<super::simulator::Settings>,
     #[cfg(feature = "cuda")]
@@ -72,9 +72,10 @@ struct Inner {
 }
 
 impl Device {
-    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, the CPU.
+    /// The first of: what the environment variable `TITAN_DEVICE` names, an NVIDIA GPU, an AMD GPU, the CPU. GPUs count for which TITAN
+    /// compiles.
     ///
-    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `hip` also `hip:N`, with `emulator` also
+    /// `TITAN_DEVICE` is `cpu`, `cuda` (the best one) or `cuda:N`; with the feature `hip` also `hip` and `hip:N`, with `emulator` also
     /// `emulator:sm_80` and the like, with the feature `simulator` also `simulator`; each name always refers to the same device.
     /// An empty value counts as not set.
     ///
@@ -102,10 +103,10 @@ impl Device {
 
     /// A device that is an emulator, the one of this number.
     #[cfg(feature = "emulator")]
-    pub(super) fn emulating(number: u32, machine: &'static titan_nv::Machine, space: super::emulator::Space) -> Device {
-        let mut device = Device::new(DeviceKind::Emulator, number, machine.name.to_owned());
+    pub(super) fn emulating(number: u32, space: super::emulator::Space) -> Device {
+        let mut device = Device::new(DeviceKind::Emulator, number, space.machine().name().to_owned());
         if let Some(inner) = Arc::get_mut(&mut device.0) {
-            inner.emulated = Some((machine, space));
+            inner.emulated = Some(space);
         }
         device
     }
@@ -124,7 +125,7 @@ impl Device {
     }
 
     #[cfg(feature = "emulator")]
-    pub(crate) fn emulated(&self) -> Option<(&'static titan_nv::Machine, super::emulator::Space)> {
+    pub(crate) fn emulated(&self) -> Option<super::emulator::Space> {
         self.0.emulated.clone()
     }
 
@@ -221,34 +222,41 @@ impl Device {
         matches!(self.kind(), DeviceKind::Cuda | DeviceKind::Hip)
     }
 
-    /// The devices of this machine, the best one first. GPUs that are too old for TITAN's code come after the CPU.
+    /// The devices of this machine, the best one first. GPUs for which TITAN does not compile come after the CPU.
     #[must_use]
     pub fn available() -> Vec<Device> {
         Device::found().0
     }
 
-    /// The devices of this machine, and the reason why there is no NVIDIA GPU among them, with help.
-    fn found() -> (Vec<Device>, Option<(String, &'static str)>) {
+    /// The devices of this machine, and the reasons why there are none of each kind of GPUs.
+    fn found() -> (Vec<Device>, Absent) {
+        let (mut found, mut others, mut absent) = (Vec::new(), Vec::new(), Absent::default());
         #[cfg(feature = "cuda")]
-        let (mut found, old, why) = {
-            let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
+        {
             let gpus = super::cuda::devices();
-            let (new, old): (Vec<&Device>, Vec<&Device>) = gpus.as_deref().unwrap_or_default().iter().partition(usable);
-            let owned = |all: Vec<&Device>| all.into_iter().cloned().collect::<Vec<Device>>();
-            (owned(new), owned(old), gpus.err())
-        };
-        #[cfg(not(feature = "cuda"))]
-        let (mut found, old, why) = {
-            let help = "build with feature `cuda` of `titan-gpu`";
-            (Vec::new(), Vec::new(), Some(("this program was built without support for NVIDIA GPUs".to_owned(), help)))
-        };
+            let usable = |d: &&Device| d.as_cuda().is_some_and(super::cuda::is_usable);
+            sort(gpus.as_deref().unwrap_or_default(), usable, (&mut found, &mut others));
+            absent.cuda = gpus.err();
+        }
+        #[cfg(feature = "hip")]
+        {
+            let gpus = super::hip::devices();
+            let usable = |d: &&Device| d.as_hip().is_some_and(super::hip::is_usable);
+            sort(gpus.as_deref().unwrap_or_default(), usable, (&mut found, &mut others));
+            absent.hip = gpus.err();
+        }
+        let without =
+            |vendor: &str, help| Some((format!("this program was built without support for {vendor} GPUs"), help));
+        if cfg!(not(feature = "cuda")) {
+            absent.cuda = without("NVIDIA", "build with feature `cuda` of `titan-gpu`");
+        }
+        if cfg!(not(feature = "hip")) {
+            absent.hip = without("AMD", "build with feature `hip` of `titan-gpu`");
+        }
         #[cfg(feature = "cpu")]
         found.push(Device::cpu());
-        found.extend(old);
-        // TITAN's kernels cannot run there yet.
-        #[cfg(feature = "hip")]
-        found.extend(super::hip::devices().into_iter().flatten().cloned());
-        (found, why)
+        found.append(&mut others);
+        (found, absent)
     }
 
     /// The kind of the device.
@@ -364,15 +372,15 @@ impl Device {
         match value.filter(|v| !v.trim().is_empty()) {
             Some(value) => Device::choose(setting::DEVICE, value),
             None => {
-                let (available, no_cuda) = Device::found();
-                available.into_iter().next().ok_or_else(|| none_at_all(no_cuda))
+                let (available, absent) = Device::found();
+                available.into_iter().next().ok_or_else(|| none_at_all(absent))
             }
         }
     }
 
     /// The device that `asked` names; `asked_by` is for the error.
     fn choose(asked_by: &'static str, asked: &str) -> Result<Device> {
-        let (available, no_cuda) = Device::found();
+        let (available, absent) = Device::found();
         let wanted = asked.trim().to_ascii_lowercase();
         #[cfg(feature = "emulator")]
         if let Some(target) = wanted.strip_prefix("emulator:") {
@@ -389,10 +397,18 @@ impl Device {
             d.kind().name() == kind && numbered
         };
         available.iter().find(fits).cloned().ok_or_else(|| {
-            let (reason, help) = absence(kind, no_cuda.clone()).unzip();
+            let (reason, help) = absence(kind, absent.clone()).unzip();
             Error::NoSuchDevice { asked_by, asked: asked.to_owned(), available: list(&available), reason, help }
         })
     }
+}
+
+/// Adds the devices for which kernels are compiled to the first list, and the others to the second one.
+#[cfg(feature = "_remote")]
+fn sort(gpus: &[Device], usable: impl Fn(&&Device) -> bool, (new, old): (&mut Vec<Device>, &mut Vec<Device>)) {
+    let (usable, others): (Vec<&Device>, Vec<&Device>) = gpus.iter().partition(usable);
+    new.extend(usable.into_iter().cloned());
+    old.extend(others.into_iter().cloned());
 }
 
 /// The next index in row-major order; after the last one, the first.

@@ -2,76 +2,23 @@
 
 use super::backend::Call;
 use super::choice::Choice;
-use super::device::Device;
 use super::kernel::{KernelRef, Loaded};
+use super::machines::Machines;
 use super::print::print_line;
 use crate::error::{Error, Result};
 use titan_core::artifact::{GridRule, TensorFact, TensorFacts, Variant};
 #[cfg(feature = "cuda")]
 use titan_core::ir::HostNames;
 use titan_core::ir::{Const, HostEnv, ParamKind, Signature, Symbol};
-#[cfg(feature = "emulator")]
+#[cfg(any(feature = "hip", feature = "emulator"))]
 use titan_core::launch::abi::{self, Slot};
 use titan_core::launch::abi::{GpuArg, MapParam};
 use titan_core::launch::report::{self, Site, SiteKind};
-use titan_nv::Machine;
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 use titan_nv::tma::{TensorMap, Unfit};
 
 /// The size of the records that a launch may print, in words.
 const PRINT_ROOM: u32 = 1 << 20;
-
-/// The variants of a kernel that a device of a compute capability, times ten, runs, in the order in which launches try them: those for
-/// the best target first. The last one assumes nothing. Kernels in text form, which only tests have, are compiled now.
-pub(super) fn variants(device: &Device, capability: u32, loaded: &Loaded) -> Result<Vec<Variant>> {
-    let refuse =
-        |reason: String| Error::Unsupported { kernel: loaded.name.clone(), device: device.to_string(), reason };
-    let targets = Machine::of_capability(capability);
-    let embedded = |target: &&'static Machine| loaded.variants.iter().filter(|v| v.target == target.name).cloned();
-    let fitting: Vec<Variant> = targets.iter().flat_map(embedded).collect();
-    if !fitting.is_empty() {
-        return Ok(fitting);
-    }
-    if let Some((_, reason)) = targets.iter().find_map(|m| loaded.refused.iter().find(|(t, _)| t == m.name)) {
-        return Err(refuse(reason.clone()));
-    }
-    let others = loaded.variants.iter().filter_map(|v| Machine::from_name(&v.target).ok());
-    let mut others: Vec<&str> = others.map(|m| m.name).collect();
-    if targets.is_empty() || !others.is_empty() {
-        if others.is_empty() {
-            others = Machine::all().iter().map(|m| m.name).collect();
-        }
-        others.dedup();
-        return Err(Error::TooOld {
-            kernel: loaded.name.clone(),
-            device: device.to_string(),
-            capability: format!("{}.{}", capability / 10, capability % 10),
-            targets: others.join(", "),
-        });
-    }
-    compiled(loaded, &targets).map_err(refuse)
-}
-
-/// The code of a kernel that has none, for the best of these targets for which it can be compiled.
-#[cfg(feature = "_compiler")]
-fn compiled(loaded: &Loaded, targets: &[&'static Machine]) -> std::result::Result<Vec<Variant>, String> {
-    let (mut made, mut refused) = (Vec::new(), "there is no code for it".to_owned());
-    for machine in targets {
-        match titan_core::driver::compile(&loaded.kernel, *machine, Some((&loaded.kernel.sig.name, 1))) {
-            Ok(variants) => made.extend(variants),
-            Err(error) => refused = error.to_string(),
-        }
-        if made.last().is_some_and(Variant::takes_all_arguments) {
-            return Ok(made);
-        }
-    }
-    Err(refused)
-}
-
-/// Programs do not contain the compiler: all their kernels are compiled by the macro.
-#[cfg(not(feature = "_compiler"))]
-fn compiled(_: &Loaded, _: &[&'static Machine]) -> std::result::Result<Vec<Variant>, String> {
-    Err("there is no code for it".to_owned())
-}
 
 /// The properties of a launch on which assumptions of variants depend.
 pub(super) struct Facts<'a> {
@@ -142,11 +89,11 @@ impl<'a> Facts<'a> {
     /// The choice of a launch, from the targets without code and the result of [`choose`](Self::choose).
     pub(super) fn choice(
         loaded: &Loaded,
-        capability: u32,
+        machines: &Machines,
         choose: impl FnOnce(&mut Vec<(String, String)>) -> Result<String>,
     ) -> Result<Choice> {
-        let order = Machine::of_capability(capability);
-        let at = |target: &str| order.iter().position(|m| m.name == target);
+        let order = machines.targets();
+        let at = |target: &str| order.iter().position(|name| *name == target);
         let mut tried = Vec::new();
         let target = choose(&mut tried)?;
         let is_better = |other: &str| at(other).is_some_and(|i| at(&target).is_none_or(|chosen| i < chosen));
@@ -162,6 +109,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The map of a tensor argument.
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     pub(super) fn map(&self, map: &MapParam) -> std::result::Result<TensorMap, String> {
         if let Some(reason) = self.no_maps {
             return Err(reason.to_owned());
@@ -208,18 +156,26 @@ impl TensorFacts for Facts<'_> {
         Some(TensorFact { address: *address, elem_bits: elem.bits(), extents: &self.extents[index], strides })
     }
 
+    #[cfg(any(feature = "cuda", feature = "emulator"))]
     fn tensor_map(&self, map: &MapParam) -> std::result::Result<(), String> {
         self.map(map).map(drop)
+    }
+
+    #[cfg(not(any(feature = "cuda", feature = "emulator")))]
+    fn tensor_map(&self, _: &MapParam) -> std::result::Result<(), String> {
+        Err(self.no_maps.unwrap_or("this program was built without tensor maps").to_owned())
     }
 }
 
 /// The number of entries of each table of tensor maps that a variant's launch makes, in the order in which the code has their addresses as
 /// parameters.
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(super) fn tables(variant: &Variant, args: &[GpuArg]) -> Vec<u32> {
     variant.maps().filter_map(|map| map.entries(args)).collect()
 }
 
 /// The size of a table in bytes.
+#[cfg(any(feature = "cuda", feature = "emulator"))]
 pub(super) fn table_bytes(entries: u32) -> usize {
     entries as usize * MapParam::BYTES as usize
 }
@@ -259,8 +215,16 @@ pub(super) fn check_grid(kernel: &str, device: &str, grid: [u32; 3], limits: [u3
     Err(Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason })
 }
 
+/// The greatest extents of a grid of so many threads a program on AMD's GPUs, on a device that allows these: the runtime counts threads, along
+/// each axis with 32 bits (AMD's HIP documentation, `hipModuleLaunchKernel`).
+#[cfg(feature = "hip")]
+pub(super) fn amd_grid(limits: [u32; 3], threads: u32) -> [u32; 3] {
+    let [x, y, z] = limits;
+    [x.min(u32::MAX / threads.max(1)), y, z]
+}
+
 /// The parameter block of a launch, split into its words.
-#[cfg(feature = "emulator")]
+#[cfg(any(feature = "hip", feature = "emulator"))]
 pub(super) fn words(slots: &[Slot], args: &[GpuArg], report: u64) -> Vec<Vec<u8>> {
     let block = abi::pack(slots, args, report);
     let (at, _) = abi::offsets(slots);
@@ -290,7 +254,7 @@ pub(super) fn report_header(variant: &Variant) -> ([u32; report::RECORDS], usize
 }
 
 /// The number of used words in a report whose first words are `header`.
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", feature = "hip"))]
 pub(super) fn report_words(header: &[u32]) -> usize {
     let word = |at: usize| header.get(at).copied().unwrap_or(0);
     report::RECORDS + word(report::USED).min(word(report::ROOM)) as usize

@@ -36,10 +36,16 @@ pub(crate) struct Loaded {
     /// ``kernel `name` ``, for messages.
     pub(crate) title: Arc<str>,
     /// The embedded code, without the text form.
-    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs run them"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "hip", feature = "emulator")),
+        expect(dead_code, reason = "only GPUs run them")
+    )]
     pub(crate) variants: Vec<Variant>,
     /// The targets for which the kernel is not compiled, with the reason.
-    #[cfg_attr(not(any(feature = "cuda", feature = "emulator")), expect(dead_code, reason = "only GPUs are told"))]
+    #[cfg_attr(
+        not(any(feature = "cuda", feature = "hip", feature = "emulator")),
+        expect(dead_code, reason = "only GPUs are told")
+    )]
     pub(crate) refused: Vec<(String, String)>,
     /// The prepared code by model, not by device: devices may be dropped, and those of one model run the same code.
     codes: Mutex<Vec<(Model, Arc<Code>)>>,

@@ -28,8 +28,9 @@ pub struct KernelInfo {
     pub bytes: usize,
     /// The embedded variants, in the order in which a launch tries them.
     pub variants: Vec<VariantInfo>,
-    /// The targets without code, with the reason: those that `targets(..)` excludes, where launches report it; and those whose devices
-    /// run the code for an older target, as this kernel has none that only they can run.
+    /// The targets without code, with the reason: those that `targets(..)` excludes, and those without `targets(..)` for which the kernel cannot be
+    /// compiled, where launches report it; and those whose devices run the code for an older target, as this kernel has none that only they can
+    /// run. Where a rule of TITAN's is broken, the reason begins with its code: `[T0902] ..`.
     pub refused: Vec<(String, String)>,
 }
 
@@ -37,20 +38,49 @@ pub struct KernelInfo {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VariantInfo {
-    /// The target: `cpu`, `sm_80`, `sm_90a`.
+    /// The target: `cpu`, `sm_80`, `sm_90a`, `gfx942`.
     pub target: String,
-    /// The code: text form for `cpu`, PTX for NVIDIA.
+    /// The code: text form for `cpu`, PTX for NVIDIA, a code object for AMD.
     pub code: Vec<u8>,
     /// The number of threads of a program; 0 where that has no meaning.
     pub threads: u32,
     /// The shared memory of a program, in bytes.
     pub shared_bytes: u32,
+    /// The registers of the code, where the compiler assigns them: for AMD's GPUs, but not for PTX, whose registers the driver assigns.
+    pub registers: Option<Registers>,
     /// Its assumptions, which a launch checks: sentences about the kernel's parameters, without stops. The last variant that a device
     /// runs has none.
     pub assumptions: Vec<String>,
     /// Notes of the compiler about its choices, and about what costs time at which line of the source:
     /// `src/kernels.rs:12:9: 2-way bank conflicts in shared memory`.
     pub notes: Vec<String>,
+}
+
+/// The registers that the code of a kernel uses, each of 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Registers {
+    /// The scalar registers of a wave (SGPRs).
+    pub scalar: u32,
+    /// The vector registers of a thread (VGPRs).
+    pub vector: u32,
+    /// The accumulation registers of a thread (AGPRs), which also hold what does not fit in the others.
+    pub accumulation: u32,
+    /// The memory of a thread for what fits in no register, in bytes (scratch).
+    pub scratch_bytes: u32,
+}
+
+impl Registers {
+    /// The registers in the configuration of a variant, if it states them.
+    fn of(variant: &Variant) -> Option<Registers> {
+        let number = |name: &str| variant.config.iter().find(|(n, _)| n == name).and_then(|(_, v)| v.parse().ok());
+        Some(Registers {
+            scalar: number("sgprs")?,
+            vector: number("vgprs")?,
+            accumulation: number("agprs")?,
+            scratch_bytes: number("scratch")?,
+        })
+    }
 }
 
 impl VariantInfo {
@@ -63,12 +93,13 @@ impl VariantInfo {
 
 impl fmt::Debug for VariantInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let VariantInfo { target, code, threads, shared_bytes, assumptions, notes } = self;
+        let VariantInfo { target, code, threads, shared_bytes, registers, assumptions, notes } = self;
         f.debug_struct("VariantInfo")
             .field("target", target)
             .field("code", &format_args!("{} bytes", code.len()))
             .field("threads", threads)
             .field("shared_bytes", shared_bytes)
+            .field("registers", registers)
             .field("assumptions", assumptions)
             .field("notes", notes)
             .finish()
@@ -113,6 +144,7 @@ fn info(kernel: &KernelRef) -> Result<KernelInfo> {
 fn variant(v: Variant, names: &dyn HostNames, place: impl Fn(Loc) -> Location) -> VariantInfo {
     let conflicts = v.conflicts.iter().map(|c| format!("{}: {c}", place(c.loc)));
     VariantInfo {
+        registers: Registers::of(&v),
         target: v.target,
         code: v.payload,
         threads: v.threads,
@@ -136,16 +168,20 @@ mod tests {
         let shown = variant(cpu, &names, place);
         assert_eq!(shown.text(), Some("kernel @k() { return }"));
         let text = format!("{shown:#?}");
-        assert!(text.contains("code: 22 bytes,\n") && text.lines().count() == 8, "{text}");
+        assert!(text.contains("code: 22 bytes,\n") && text.lines().count() == 9, "{text}");
         let conflicts = vec![BankConflict { loc: Loc { line: 3, column: 5 }, degree: 4 }];
+        let registers = [("sgprs", "20"), ("vgprs", "9"), ("agprs", "0"), ("scratch", "0")];
         let binary = Variant {
             payload: vec![0xFF, 0xFE],
+            config: registers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             assumptions: vec![Assumption::Index32],
             conflicts,
             ..Variant::default()
         };
         let binary = variant(binary, &names, place);
         assert_eq!(binary.text(), None);
+        let registers = Registers { scalar: 20, vector: 9, accumulation: 0, scratch_bytes: 0 };
+        assert_eq!((shown.registers, binary.registers), (None, Some(registers)));
         assert_eq!(binary.assumptions, ["every tensor has offsets of less than 2^31 elements"]);
         assert_eq!(binary.notes, ["src/kernels.rs:12:5: 4-way bank conflicts in shared memory"]);
     }

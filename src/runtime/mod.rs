@@ -32,7 +32,7 @@ mod emulator;
 mod event;
 mod footprint;
 mod future;
-#[cfg(any(feature = "cuda", feature = "emulator"))]
+#[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
 mod gpu;
 #[cfg(feature = "hip")]
 pub mod hip;
@@ -41,7 +41,9 @@ mod kernel;
 mod kernels;
 mod launch;
 mod layout;
-#[cfg(any(feature = "cuda", feature = "emulator", feature = "simulator"))]
+#[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
+mod machines;
+#[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
 mod reference;
 #[cfg(feature = "_remote")]
@@ -63,7 +65,7 @@ pub use dyn_tensor::DynTensor;
 pub use future::LaunchFuture;
 pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
 pub use kernel::KernelRef;
-pub use kernels::{KernelInfo, Listed, VariantInfo, kernels};
+pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub use reference::{HostTensor, Reference};

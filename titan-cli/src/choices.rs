@@ -8,6 +8,7 @@ use crate::{Outcome, none, read};
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
+use titan_core::artifact::Variant;
 use titan_core::driver::{compile, why_not_bulk};
 use titan_core::text::{Located, parse_located};
 use titan_core::verify::{Verified, verify};
@@ -42,6 +43,17 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 
+/// The registers of a variant, if the compiler has assigned them: those of AMD's GPUs.
+fn registers(variant: &Variant) -> String {
+    let number = |asked: &str| variant.config.iter().find(|(name, _)| name == asked).map(|(_, value)| value.as_str());
+    match ["vgprs", "agprs", "sgprs", "scratch"].map(number) {
+        [Some(vector), Some(accumulation), Some(scalar), Some(scratch)] => {
+            format!(", {vector} VGPRs, {accumulation} AGPRs, {scalar} SGPRs, {scratch} bytes of scratch")
+        }
+        _ => String::new(),
+    }
+}
+
 /// The variants of a kernel for a machine, or the reason why there are none.
 fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Result<()> {
     let (target, machine) = (machine.name(), machine.backend());
@@ -62,8 +74,8 @@ fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Resu
         writeln!(out, "    - {reason}")?;
     }
     for variant in variants {
-        let (threads, bytes) = (variant.threads, variant.shared_bytes);
-        writeln!(out, "  {target}: {threads} threads, {bytes} bytes of shared memory")?;
+        let (threads, bytes, registers) = (variant.threads, variant.shared_bytes, registers(&variant));
+        writeln!(out, "  {target}: {threads} threads, {bytes} bytes of shared memory{registers}")?;
         for assumption in &variant.assumptions {
             writeln!(out, "    if {}", assumption.sentence(&kernel.sig))?;
         }

@@ -29,6 +29,12 @@ fn explain_gives_the_choices_for_a_kernel() {
         assert!(none.contains(part), "no `{part}` in\n{none}");
     }
     assert!(!none.contains("sm_80"), "{none}");
+    let amd = stdout(&["explain", "gemm.tir", "--target", "gfx942"], 0);
+    let line = amd.lines().find(|line| line.starts_with("  gfx942: ")).expect("a variant");
+    assert!(
+        line.contains(" threads, ") && line.contains(" VGPRs, ") && line.ends_with(" SGPRs, 0 bytes of scratch"),
+        "{amd}"
+    );
     assert_eq!(stdout(&["explain", "overlap.tir"], 1), "");
 }
 

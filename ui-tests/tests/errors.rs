@@ -176,6 +176,24 @@ const ELSEWHERE: &[Elsewhere] = &[
         )),
     },
     Elsewhere {
+        code: Code::ForeignGpu,
+        why: "the machine on which a program runs",
+        fails: Some(("hip-emulator/tests/kernels.rs", "[T1107] kernel `scaled` cannot run on hip:0")),
+        passes: Some(("hip-emulator/tests/kernels.rs", "fn kernels_run_in_every_order")),
+    },
+    Elsewhere {
+        code: Code::CodeObject,
+        why: "files at run time",
+        fails: Some(("hip-emulator/tests/kernels.rs", "[T1108] the code object cannot be loaded on hip:0")),
+        passes: Some(("hip-emulator/tests/kernels.rs", "fn kernels_run_in_every_order")),
+    },
+    Elsewhere {
+        code: Code::LaunchMemory,
+        why: "the machine on which a program runs",
+        fails: Some(("hip-emulator/tests/kernels.rs", "[T1109] kernel `vector_add` needs")),
+        passes: Some(("hip-emulator/tests/kernels.rs", "fn kernels_run_in_every_order")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -6,6 +6,7 @@ use super::super::device::Device;
 use super::super::event::Finish;
 use super::super::gpu::{self, Facts};
 use super::super::kernel::{KernelRef, Loaded};
+use super::super::machines::Machines;
 use super::{Lane, Mark, context, error, name};
 use crate::error::{Error, Result};
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl Code {
         let context = context(device)?;
         let slots = abi::slots(&loaded.kernel.sig);
         let (offsets, _) = abi::offsets(&slots);
-        let variants = gpu::variants(device, context.device().properties.capability, loaded)?;
+        let variants = machines(context).variants(device, loaded)?;
         let variants = variants.into_iter().map(|variant| Ready { variant, functions: Once::new() }).collect();
         Ok(Code { context, device: device.to_string(), kernel: loaded.name.clone(), slots, offsets, variants })
     }
@@ -125,7 +126,7 @@ impl Code {
     /// The code that a launch would run, and the reasons against the code that is tried before it.
     pub(in super::super) fn choice(&self, call: &Call<'_>) -> Result<Choice> {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
-        Facts::choice(call.loaded, self.context.device().properties.capability, |passed_over| {
+        Facts::choice(call.loaded, &machines(self.context), |passed_over| {
             Ok(self.choose(call, &args, Some(passed_over))?.0.variant.target.clone())
         })
     }
@@ -249,6 +250,11 @@ impl Code {
     fn failed(&self, error: &DriverError) -> Error {
         error::work(&name(self.context), &format!("kernel `{}`", self.kernel), error)
     }
+}
+
+/// The code that a device runs.
+fn machines(context: &Context) -> Machines {
+    Machines::Nvidia(context.device().properties.capability)
 }
 
 /// Waits for the work of a stream, which is a kernel of a launch that failed: the arguments of the launch are not used when it has returned.

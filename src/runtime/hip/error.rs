@@ -37,17 +37,45 @@ pub(super) fn allocation(device: &Device, context: &'static Context, bytes: usiz
     driver(&device.to_string(), error, "an allocation")
 }
 
-/// The error of a code object, or of a kernel in it, that could not be loaded.
+/// The error of a code object, or of a kernel in it, called `what`, that could not be loaded.
 pub(super) fn load(device: &str, what: &str, error: &LoadError) -> Error {
     let help = match error {
         LoadError::Object(_) => {
             "pass the bytes of a version 5 code object for gfx942, as LLVM's assembler and compilers write them"
         }
-        LoadError::Target { .. } => "build the code object for the device",
-        LoadError::Driver(error) => return driver(device, error, what),
+        LoadError::Target { code, device: machine } => return foreign(device, what, code, machine),
+        LoadError::Driver(error) => return driver(device, error, &format!("loading {what}")),
         LoadError::NoKernel { .. } | _ => "use the name of a kernel in the code object",
     };
-    Error::Driver { doing: what.to_owned(), device: device.to_owned(), message: error.to_string(), help }
+    Error::CodeObject { what: what.to_owned(), device: device.to_owned(), problem: error.to_string(), help }
+}
+
+/// The error of one of TITAN's kernels that could not be loaded.
+pub(super) fn kernel(device: &str, kernel: &str, error: &LoadError) -> Error {
+    let what = format!("kernel `{kernel}`");
+    match error {
+        LoadError::Target { code, device: machine } => foreign(device, &what, code, machine),
+        LoadError::Driver(error) => {
+            if error.kind() != Kind::Code {
+                return driver(device, error, &format!("loading {what}"));
+            }
+            let (kernel, device, message) = (kernel.to_owned(), device.to_owned(), error.to_string());
+            Error::Code { kernel, device, message, log: String::new(), help: error.help() }
+        }
+        error @ (LoadError::Object(_) | LoadError::NoKernel { .. } | _) => {
+            let help = "rebuild the crate of the kernel after `cargo clean -p`";
+            Error::CodeObject { what, device: device.to_owned(), problem: error.to_string(), help }
+        }
+    }
+}
+
+fn foreign(device: &str, what: &str, code: &str, machine: &str) -> Error {
+    Error::ForeignGpu {
+        what: what.to_owned(),
+        device: device.to_owned(),
+        machine: machine.to_owned(),
+        targets: code.to_owned(),
+    }
 }
 
 /// The error of a launch that does not match the kernel or the device.
@@ -55,6 +83,10 @@ pub(super) fn misfit(device: &str, kernel: &str, error: &Misfit) -> Error {
     let doing = format!("launching kernel `{kernel}`");
     match error {
         Misfit::Driver(error) => work(device, &doing, error),
+        Misfit::Lds { needs, limit } => {
+            let needs = u32::try_from(*needs).unwrap_or(u32::MAX);
+            Error::SharedMemory { kernel: kernel.to_owned(), device: device.to_owned(), needs, limit: *limit }
+        }
         error @ (Misfit::Launch(_) | _) => Error::Driver {
             doing,
             device: device.to_owned(),

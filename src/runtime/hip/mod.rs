@@ -1,8 +1,10 @@
-//! AMD GPUs: tensors, and launches of code objects that were compiled elsewhere.
+//! AMD GPUs: TITAN's kernels, and launches of code objects that others compiled.
 //!
-//! TITAN cannot compile for AMD GPUs yet, so launches of its kernels on [`Device::hip`] are errors. Code objects for gfx942 from an
-//! assembler or another compiler can be loaded and launched, with tensors as arguments; these launches are ordered with other work on
-//! the tensors as TITAN's kernels are.
+//! A build with the feature `hip` compiles kernels for gfx942 (MI300) too, and [`Device::hip`] launches them as every other device does.
+//! [`Device::emulator`] runs the same code objects without a GPU. docs/amd.md of this package says what is supported.
+//!
+//! Code objects for gfx942 from an assembler or another compiler can be loaded and launched as well, with tensors as arguments; these
+//! launches are ordered with other work on the tensors as TITAN's kernels are.
 //!
 //! ```no_run
 //! use titan::hip::{Arg, Geometry, Module};
@@ -21,12 +23,14 @@
 //! # }
 //! ```
 
+mod code;
 mod error;
 mod raw;
 
 pub use raw::{Arg, Kernel, Module};
 pub use titan_amd::runtime::Geometry;
 
+pub(super) use code::Code;
 pub(super) use raw::Work;
 
 use super::backend;
@@ -35,6 +39,11 @@ use super::event::{self, Event};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_amd::runtime::{self as amd, Driver, Once, Waiting};
+
+/// Whether kernels are compiled for the device.
+pub(super) fn is_usable(device: &amd::Device) -> bool {
+    titan_amd::Machine::from_name(device.properties.target()).is_ok()
+}
 
 /// The GPUs of this machine, in the runtime's order; or the reason why there are none, and the help.
 pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'static str)> {
@@ -47,9 +56,8 @@ pub(super) fn devices() -> std::result::Result<&'static [Device], (String, &'sta
 }
 
 impl Device {
-    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. It holds tensors, and runs
-    /// code objects that were compiled elsewhere ([`hip`](crate::hip)); launches of TITAN's kernels are errors, because TITAN cannot
-    /// compile for it yet.
+    /// The AMD GPU of this number, in the runtime's order, which `HIP_VISIBLE_DEVICES` changes. Kernels run on gfx942; on others, launches
+    /// are errors. Code objects that were compiled elsewhere run too ([`hip`](crate::hip)).
     ///
     /// # Errors
     /// If there is none; the error says why.
@@ -111,6 +119,19 @@ impl Lane {
         let made = amd::Stream::new(context(device)?);
         made.map(Lane).map_err(|e| error::driver(&device.to_string(), &e, "making a stream"))
     }
+}
+
+/// Makes later work of a stream wait for these points.
+fn follow(stream: &amd::Stream, after: &[backend::Mark]) -> std::result::Result<(), amd::DriverError> {
+    after.iter().try_for_each(|mark| match mark {
+        backend::Mark::Hip(mark) => stream.follow(&mark.0),
+        // The mark is of another device. This device cannot wait for it, so the host waits.
+        #[cfg(feature = "cuda")]
+        mark @ backend::Mark::Cuda(_) => {
+            mark.wait();
+            Ok(())
+        }
+    })
 }
 
 /// A point in a stream.

@@ -7,7 +7,7 @@ use super::super::device::Device;
 use super::super::launch;
 use super::super::stream::Stream;
 use super::super::tensor::Tensor;
-use super::{Lane, Mark, context, error, name};
+use super::{Lane, Mark, context, error, follow, name};
 use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::marker::PhantomData;
@@ -75,13 +75,12 @@ impl Module {
     /// # Errors
     /// If they are not a code object, the device is another machine, or the runtime rejects them.
     pub fn load(device: &Device, code_object: &[u8]) -> Result<Module> {
-        const DOING: &str = "loading a code object";
         if device.as_hip().is_none() {
             let (operation, help) = ("titan::hip::Module::load", "use `Device::hip(ordinal)`");
             return Err(Error::Layout { operation, problem: format!("{device} is not an AMD GPU"), help });
         }
         let made = amd::Module::load(context(device)?, code_object);
-        let module = made.map_err(|e| error::load(&device.to_string(), DOING, &e))?;
+        let module = made.map_err(|e| error::load(&device.to_string(), "the code object", &e))?;
         Ok(Module { device: device.clone(), module })
     }
 
@@ -96,9 +95,8 @@ impl Module {
     /// If there is none.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let made = self.module.function(name);
-        let doing = format!("looking up kernel `{name}`");
-        let function = made.map_err(|e| error::load(&self.device.to_string(), &doing, &e))?;
-        let title = format!("kernel `{name}`").into();
+        let title: Arc<str> = format!("kernel `{name}`").into();
+        let function = made.map_err(|e| error::load(&self.device.to_string(), &title, &e))?;
         Ok(Kernel { device: self.device.clone(), title, function: Arc::new(function) })
     }
 }
@@ -169,16 +167,7 @@ impl Work {
             });
         };
         let device = name(stream.context());
-        for mark in after {
-            match mark {
-                backend::Mark::Hip(mark) => {
-                    stream.follow(&mark.0).map_err(|e| error::work(&device, &self.title, &e))?
-                }
-                // The mark is of another device. This device cannot wait for it, so the host waits.
-                #[cfg(feature = "cuda")]
-                mark @ backend::Mark::Cuda(_) => mark.wait(),
-            }
-        }
+        follow(stream, after).map_err(|e| error::work(&device, &self.title, &e))?;
         let args: Vec<Vec<u8>> = self.args.iter().map(Value::bytes).collect();
         let args: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
         self.start(stream, &args).map_err(|e| error::misfit(&device, &self.function.kernel().name, &e))?;

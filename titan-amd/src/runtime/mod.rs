@@ -17,7 +17,7 @@
 //! that error, and nothing is freed. No failure is kept otherwise ([`Once`]).
 //!
 //! **Kernels.** Code objects, given as bytes. They are read before AMD's loader gets them: one for another machine, or with
-//! descriptions that do not fit together, is refused with a message. There is no compiler for these devices yet.
+//! descriptions that do not fit together, is refused with a message.
 //!
 //! Deliberately absent: the meaning of a launch in TITAN (variants, arguments, ordering), which is in the facade's runtime;
 //! stream-ordered allocation; memory of other libraries.

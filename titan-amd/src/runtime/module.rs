@@ -5,6 +5,7 @@ use super::context::Context;
 use super::error::DriverError;
 use super::stream::Stream;
 use super::sys::{self, Func, HipFunction, HipModule, Mod};
+use crate::machine::Machine;
 use crate::object::{CodeObject, Kernel};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -71,6 +72,13 @@ pub enum LoadError {
 pub enum Misfit {
     /// A description of the mismatch.
     Launch(String),
+    /// A workgroup needs more of the local data share than the device has.
+    Lds {
+        /// What it needs, in bytes.
+        needs: u64,
+        /// What the device allows, in bytes.
+        limit: u32,
+    },
     /// The runtime refuses the launch.
     Driver(DriverError),
 }
@@ -111,6 +119,9 @@ impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Misfit::Launch(why) => f.write_str(why),
+            Misfit::Lds { needs, limit } => {
+                write!(f, "{needs} bytes of LDS: the device allows {limit} per workgroup")
+            }
             Misfit::Driver(error) => error.fmt(f),
         }
     }
@@ -180,6 +191,20 @@ impl Function {
         &self.kernel
     }
 
+    /// The number of workgroups of so many work items that the device holds at once, by their registers and their local data share; at least 1.
+    ///
+    /// ISA §3.6: a wave has its registers in the file of one SIMD unit, and a workgroup its part of the local data share of one compute unit.
+    #[must_use]
+    pub fn resident_programs(&self, items: u32) -> u32 {
+        let properties = &self.module.0.context.device().properties;
+        let Ok(machine) = Machine::from_name(TARGET) else { return 1 };
+        let descriptor = &self.kernel.descriptor;
+        let waves = machine.waves_by_registers(descriptor.vgprs()) * machine.simds_per_cu;
+        let by_waves = waves / items.div_ceil(machine.wave_size).max(1);
+        let lds = descriptor.group_segment_bytes.max(1).next_multiple_of(machine.lds_granule);
+        by_waves.min(machine.lds_bytes / lds).max(1).saturating_mul(properties.compute_units.max(1))
+    }
+
     /// Launches a grid on a stream. There must be the bytes of one argument for each that the metadata list, without hidden ones.
     ///
     /// # Errors
@@ -245,8 +270,7 @@ impl Function {
         }
         let lds = u64::from(kernel.descriptor.group_segment_bytes) + u64::from(geometry.dynamic_lds);
         if lds > properties.lds_bytes.into() {
-            let most = properties.lds_bytes;
-            return refuse(format!("{lds} bytes of LDS: the device allows {most} per workgroup"));
+            return Err(Misfit::Lds { needs: lds, limit: properties.lds_bytes });
         }
         Ok(())
     }

@@ -197,6 +197,9 @@ codes! {
     SafetensorsFile "T1104" Titan "a safetensors file that is malformed";
     SafetensorsElement "T1105" Titan "an element type of safetensors that TITAN does not have";
     SafetensorsName "T1106" Titan "a tensor that a safetensors file does not have";
+    ForeignGpu "T1107" Titan "an AMD GPU for which there is no code, at run time";
+    CodeObject "T1108" Titan "a code object that cannot be loaded";
+    LaunchMemory "T1109" Titan "a launch that needs more shared memory than the device has";
 }
 
 impl fmt::Display for Code {
