@@ -1,14 +1,14 @@
-//! Both devices, below the facade: a kernel on tensors of any layout.
+//! The devices, below the facade: a kernel on tensors of any layout.
 
 use crate::random::PROGRAMS;
 use crate::tensor::Tensor;
 use titan_core::artifact::{TensorFact, TensorFacts, Variant};
+use titan_core::driver::Backend;
 use titan_core::ir::{Const, Elem, HostEnv, Symbol};
-use titan_core::launch::abi::{self, GpuArg, MapParam};
+use titan_core::launch::abi::{self, GpuArg, MapParam, Slot};
 use titan_core::launch::report;
 use titan_core::verify::Verified;
-use titan_nv::Machine;
-use titan_nv::emu::{DevicePtr, Launch, Memory, Module, Options, Param};
+use titan_nv::emu::Param;
 
 /// Tensors by parameter; nothing for scalars.
 pub(crate) type Tensors = Vec<Option<Tensor>>;
@@ -46,6 +46,7 @@ type Place = (u64, u32, Vec<i64>, Vec<i64>);
 struct Facts {
     tensors: Vec<Option<Place>>,
     scalar: i32,
+    shared: u32,
 }
 
 impl HostEnv for Facts {
@@ -73,11 +74,11 @@ impl TensorFacts for Facts {
     }
 
     fn shared_memory(&self) -> u32 {
-        163 << 10
+        self.shared
     }
 
     fn tensor_map(&self, _map: &MapParam) -> Result<(), String> {
-        Err("devices with sm_80 have none".to_owned())
+        Err("none of these devices has any".to_owned())
     }
 }
 
@@ -89,26 +90,122 @@ pub(crate) enum Outcome {
     Refused(String),
 }
 
-/// The variants of a kernel for sm_80.
-fn variants(kernel: &Verified) -> Result<Vec<Variant>, String> {
-    let machine = Machine::from_name("sm_80").map_err(|e| e.to_string())?;
-    titan_core::driver::compile(kernel, machine, Some(("random.tir", 1))).map_err(|e| e.to_string())
+/// An emulated machine with memory of its own.
+trait Machine {
+    fn back_end(&self) -> &'static dyn Backend;
+    /// The largest shared memory of a program, in bytes.
+    fn shared(&self) -> u32;
+    /// Memory with these bytes; its address.
+    fn upload(&mut self, bytes: &[u8]) -> u64;
+    fn read(&self, address: u64, len: usize) -> Result<Vec<u8>, String>;
+    /// Runs a variant with a parameter block.
+    fn run(&mut self, variant: &Variant, slots: &[Slot], block: &[u8]) -> Result<(), String>;
 }
 
-/// Runs a kernel in the emulator: the variant that a launch would choose, and whether that takes things for granted.
+/// NVIDIA's, of which it has the oldest.
+#[derive(Default)]
+struct Ampere(titan_nv::emu::Memory);
+
+impl Machine for Ampere {
+    fn back_end(&self) -> &'static dyn Backend {
+        titan_nv::Machine::from_name("sm_80").expect("a target")
+    }
+
+    fn shared(&self) -> u32 {
+        163 << 10
+    }
+
+    fn upload(&mut self, bytes: &[u8]) -> u64 {
+        self.0.upload("a tensor", bytes).address()
+    }
+
+    fn read(&self, address: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.0.read(titan_nv::emu::DevicePtr::from_address(address), len).map_err(|e| e.to_string())
+    }
+
+    fn run(&mut self, variant: &Variant, slots: &[Slot], block: &[u8]) -> Result<(), String> {
+        let (at, _) = abi::offsets(slots);
+        let params: Vec<Param> =
+            slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
+        let launch = titan_nv::emu::Launch {
+            grid: [PROGRAMS, 1, 1],
+            block: [variant.threads, 1, 1],
+            dynamic_shared: variant.shared_bytes,
+            cluster: None,
+            params: &params,
+        };
+        let text = String::from_utf8_lossy(&variant.payload);
+        let module = titan_nv::emu::Module::parse(&text).map_err(|e| e.to_string())?;
+        let options = titan_nv::emu::Options::default();
+        let run = module.entry(variant.entry()).and_then(|k| k.run(&launch, &mut self.0, &options));
+        run.map(drop).map_err(|e| e.to_string())
+    }
+}
+
+/// AMD's.
+#[cfg(feature = "hip")]
+#[derive(Default)]
+struct Gfx942(titan_amd::emu::Memory);
+
+#[cfg(feature = "hip")]
+impl Machine for Gfx942 {
+    fn back_end(&self) -> &'static dyn Backend {
+        titan_amd::Machine::from_name("gfx942").expect("a target")
+    }
+
+    fn shared(&self) -> u32 {
+        64 << 10
+    }
+
+    fn upload(&mut self, bytes: &[u8]) -> u64 {
+        self.0.upload("a tensor", bytes).expect("there is room").address()
+    }
+
+    fn read(&self, address: u64, len: usize) -> Result<Vec<u8>, String> {
+        self.0.read(titan_amd::emu::DevicePtr::from_address(address), len).map_err(|e| e.to_string())
+    }
+
+    fn run(&mut self, variant: &Variant, _: &[Slot], block: &[u8]) -> Result<(), String> {
+        use titan_amd::emu::{Args, Launch, Module, Options};
+        let (grid, block_size) = ([PROGRAMS, 1, 1], [variant.threads, 1, 1]);
+        let launch = Launch { grid, block: block_size, dynamic_lds: 0, args: Args::Packed(block) };
+        let module = Module::load(&variant.payload).map_err(|e| e.to_string())?;
+        let run = module.kernel(variant.entry()).and_then(|k| k.run(&launch, &mut self.0, &Options::default()));
+        run.map(drop).map_err(|e| e.to_string())
+    }
+}
+
+/// Runs a kernel in the emulator of PTX: the variant that a launch would choose, and whether that takes things for granted.
 pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Result<(Outcome, bool), String> {
-    let variants = match variants(kernel) {
+    on_machine(&mut Ampere::default(), kernel, tensors, scalar)
+}
+
+/// The same in the emulator of gfx942, in a build that has it.
+pub(crate) fn on_gfx942(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Option<Result<(Outcome, bool), String>> {
+    #[cfg(feature = "hip")]
+    let outcome = Some(on_machine(&mut Gfx942::default(), kernel, tensors, scalar));
+    #[cfg(not(feature = "hip"))]
+    let outcome = None;
+    outcome
+}
+
+fn on_machine(
+    machine: &mut dyn Machine,
+    kernel: &Verified,
+    tensors: &Tensors,
+    scalar: i32,
+) -> Result<(Outcome, bool), String> {
+    let variants = match titan_core::driver::compile(kernel, machine.back_end(), Some(("random.tir", 1))) {
         Ok(variants) => variants,
-        Err(reason) => return Ok((Outcome::Refused(reason), false)),
+        Err(reason) => return Ok((Outcome::Refused(reason.to_string()), false)),
     };
-    let mut memory = Memory::new();
-    let places: Vec<_> = tensors.iter().map(|t| t.as_ref().map(|t| memory.upload("a tensor", &t.bytes))).collect();
-    let address = |i: usize, t: &Tensor| places[i].map_or(0, DevicePtr::address) + t.skip as u64;
+    let places: Vec<_> = tensors.iter().map(|t| t.as_ref().map(|t| machine.upload(&t.bytes))).collect();
+    let address = |i: usize, t: &Tensor| places[i].unwrap_or(0) + t.skip as u64;
     let wide = |all: &[u32]| all.iter().map(|n| i64::from(*n)).collect::<Vec<_>>();
     let fact = |(i, t): (usize, &Option<Tensor>)| {
         t.as_ref().map(|t| (address(i, t), t.elem.bits(), wide(&t.extents), wide(&t.strides)))
     };
-    let facts = Facts { tensors: tensors.iter().enumerate().map(fact).collect(), scalar };
+    let facts = Facts { tensors: tensors.iter().enumerate().map(fact).collect(), scalar, shared: machine.shared() };
     let variant = variants.iter().find(|v| v.assumptions.iter().all(|a| a.holds(&facts))).ok_or("no variant fits")?;
     let arg = |(i, t): (usize, &Option<Tensor>)| match t {
         None => GpuArg::Scalar(Const::Int(Elem::I32, scalar.into())),
@@ -120,26 +217,12 @@ pub(crate) fn emulated(kernel: &Verified, tensors: &Tensors, scalar: i32) -> Res
     };
     let args: Vec<GpuArg> = tensors.iter().enumerate().map(arg).collect();
     let slots = abi::slots(&kernel.sig);
-    let report = memory.upload("the report", &[0; 4 * report::RECORDS]);
-    let block = abi::pack(&slots, &args, report.address());
-    let (at, _) = abi::offsets(&slots);
-    let params: Vec<Param> =
-        slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec())).collect();
-    let launch = Launch {
-        grid: [PROGRAMS, 1, 1],
-        block: [variant.threads, 1, 1],
-        dynamic_shared: variant.shared_bytes,
-        cluster: None,
-        params: &params,
-    };
-    let text = String::from_utf8_lossy(&variant.payload);
-    let module = Module::parse(&text).map_err(|e| e.to_string())?;
-    let run = module.entry(variant.entry()).and_then(|k| k.run(&launch, &mut memory, &Options::default()));
-    run.map_err(|e| e.to_string())?;
+    let report = machine.upload(&[0; 4 * report::RECORDS]);
+    machine.run(variant, &slots, &abi::pack(&slots, &args, report))?;
     let mut after = tensors.clone();
     for (tensor, place) in after.iter_mut().zip(&places) {
         if let (Some(tensor), Some(place)) = (tensor, place) {
-            tensor.bytes = memory.read(*place, tensor.bytes.len()).map_err(|e| e.to_string())?;
+            tensor.bytes = machine.read(*place, tensor.bytes.len())?;
         }
     }
     Ok((Outcome::Done(after), !variant.assumptions.is_empty()))

@@ -1,6 +1,6 @@
 //! Random kernels on integers, of many operations each: bytes must agree.
 
-use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gpu};
+use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gfx942, on_gpu};
 use crate::machine::Rng;
 use crate::random::{PROGRAMS, kernel};
 use crate::report::{say, setting};
@@ -46,7 +46,15 @@ fn complaint(kernel: &Verified, seed: u64, aligned: bool, count: &mut Count) -> 
         }
         Err(error) => Some(format!("emulator: {error}")),
     };
-    executed.or_else(emulated).or_else(|| match on_gpu(kernel, &tensors, scalar)? {
+    let on_amd = || match on_gfx942(kernel, &tensors, scalar)? {
+        Ok((Outcome::Done(after), _)) => difference("gfx942", &after, &wanted),
+        // It has less shared memory.
+        Ok((Outcome::Refused(reason), _)) => {
+            (!reason.contains("of shared memory")).then(|| format!("refused on gfx942: {reason}"))
+        }
+        Err(error) => Some(format!("gfx942: {error}")),
+    };
+    executed.or_else(emulated).or_else(on_amd).or_else(|| match on_gpu(kernel, &tensors, scalar)? {
         Ok(Outcome::Done(after)) => difference("GPU", &after, &wanted),
         Ok(Outcome::Refused(_)) => None,
         Err(error) => Some(format!("GPU: {error}")),

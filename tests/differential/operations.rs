@@ -1,7 +1,7 @@
 //! Every operation on every element type that has it, on ragged tensors with and without alignment.
 
 use crate::cases::{Case, Tile, Values, get, load, places, tensor};
-use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gpu};
+use crate::devices::{Outcome, Tensors, emulated, on_cpu, on_gfx942, on_gpu};
 use crate::machine::Rng;
 use crate::numbers::{Num, excess, is_float};
 use crate::random::PROGRAMS;
@@ -270,10 +270,10 @@ fn apart(elem: Elem, found: Num, want: Want) -> f64 {
     if found == want.value { 0.0 } else { f64::INFINITY }
 }
 
-/// The greatest errors of executor, emulator and GPU by operation, in last places; and how often what was run.
+/// The greatest errors of executor, emulators of PTX and of gfx942, and GPU by operation, in last places; and how often what was run.
 #[derive(Default)]
 struct Tally {
-    errors: BTreeMap<String, [f64; 3]>,
+    errors: BTreeMap<String, [f64; 4]>,
     runs: u64,
     refused: BTreeMap<String, u64>,
 }
@@ -300,10 +300,19 @@ fn run(case: &Case, (seed, values): (u64, Values), aligned: bool, tally: &mut Ta
         Ok((Outcome::Refused(reason), _)) => *tally.refused.entry(reason).or_default() += 1,
         Err(error) => return Err(format!("emulator: {error}")),
     }
+    match on_gfx942(&verified, &tensors, 1) {
+        Some(Ok((Outcome::Done(after), _))) => {
+            let off = worst(case, &outs, &tensors, &after).map_err(|e| format!("gfx942: {e}"))?;
+            errors[2] = errors[2].max(off);
+        }
+        Some(Ok((Outcome::Refused(reason), _))) => *tally.refused.entry(reason).or_default() += 1,
+        Some(Err(error)) => return Err(format!("gfx942: {error}")),
+        None => {}
+    }
     match on_gpu(&verified, &tensors, 1) {
         Some(Ok(Outcome::Done(after))) => {
             let off = worst(case, &outs, &tensors, &after).map_err(|e| format!("GPU: {e}"))?;
-            errors[2] = errors[2].max(off);
+            errors[3] = errors[3].max(off);
         }
         Some(Err(error)) => return Err(format!("GPU: {error}")),
         Some(Ok(Outcome::Refused(_))) | None => {}
@@ -378,8 +387,10 @@ fn zeros_have_the_same_sign_everywhere() {
 
 fn report(tally: &Tally, wrong: &[String]) {
     let inexact: Vec<_> = tally.errors.iter().filter(|(_, e)| e.iter().any(|x| *x > 0.0)).collect();
-    say("greatest errors beyond one rounding, in last places: executor, emulator, GPU");
-    inexact.iter().for_each(|(name, [cpu, emu, gpu])| say(&format!("  {name:<24}{cpu:>8.3}{emu:>8.3}{gpu:>8.3}")));
+    say("greatest errors beyond one rounding, in last places: executor, emulators of PTX and of gfx942, GPU");
+    inexact.iter().for_each(|(name, [cpu, ptx, amd, gpu])| {
+        say(&format!("  {name:<24}{cpu:>8.3}{ptx:>8.3}{amd:>8.3}{gpu:>8.3}"));
+    });
     tally.refused.iter().for_each(|(reason, n)| say(&format!("  refused {n} times: {reason}")));
     say(&format!("{} kernels of one operation, {} operations and types", tally.runs, tally.errors.len()));
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), tally.runs, wrong.join("\n"));

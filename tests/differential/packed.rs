@@ -1,7 +1,7 @@
 //! Elements of 4 bits: what a store leaves, of every small tile, wherever it begins, is what it says and nothing else. The
 //! executor and the embedded PTX in the emulator are compared with nibbles counted here.
 
-use crate::devices::{Outcome, emulated, on_cpu};
+use crate::devices::{Outcome, emulated, on_cpu, on_gfx942};
 use crate::machine::Rng;
 use crate::random::PROGRAMS;
 use crate::tensor::Tensor;
@@ -48,6 +48,11 @@ fn agree(kernel: &Verified, input: &Tensor, output: &Tensor, scalar: i32, wanted
     let executed = on_cpu(kernel, &tensors, scalar).unwrap_or_else(|e| panic!("{what}: {e}"));
     let left = |t: &Option<Tensor>| t.as_ref().map(|t| t.bytes.clone()).unwrap_or_default();
     assert_eq!(left(&executed[1]), wanted.bytes, "executor, {what}");
+    match on_gfx942(kernel, &tensors, scalar) {
+        Some(Ok((Outcome::Done(after), _))) => assert_eq!(left(&after[1]), wanted.bytes, "gfx942, {what}"),
+        Some(Ok((Outcome::Refused(reason), _)) | Err(reason)) => panic!("gfx942, {what}: {reason}"),
+        None => {}
+    }
     match emulated(kernel, &tensors, scalar) {
         Ok((Outcome::Done(after), assumes)) => {
             assert_eq!(left(&after[1]), wanted.bytes, "emulator, {what}\n{}", titan_core::text::print(kernel));

@@ -18,14 +18,15 @@ pub(crate) fn every_kernel_is_assembled(least: usize, of_hopper: usize) {
     assert!(kernels.len() >= least, "only {} instances", kernels.len());
     for kernel in &kernels {
         let has_own = kernel.variants.iter().any(|v| v.target == "sm_90a");
-        let without: Vec<&str> = kernel.refused.iter().map(|(target, _)| target.as_str()).collect();
+        // What has no code for AMD's GPUs is listed in `tests/amd.rs`.
+        let without: Vec<&str> = kernel.refused.iter().map(|(t, _)| t.as_str()).filter(|t| *t != "gfx942").collect();
         assert_eq!(without, if has_own { &[][..] } else { &["sm_90a"] }, "{}: {:?}", kernel.name, kernel.refused);
         let notes = kernel.variants.iter().flat_map(|v| &v.notes);
         let fallen: Vec<&String> = notes.filter(|note| note.starts_with(FALLBACK)).collect();
         assert!(fallen.is_empty(), "{}: {fallen:?}", kernel.name);
         assert!(kernel.refused.iter().all(|(_, why)| !why.contains("defect")), "{}: {:?}", kernel.name, kernel.refused);
     }
-    let own = kernels.iter().filter(|k| k.refused.is_empty()).count();
+    let own = kernels.iter().filter(|k| k.refused.iter().all(|(target, _)| target != "sm_90a")).count();
     assert!(own >= of_hopper, "only {own} instances have code for Hopper");
     let Some(ptxas) = ptxas::unless_absent() else { return };
     let kernels = one_of_each(kernels);

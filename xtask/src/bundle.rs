@@ -1,6 +1,6 @@
-//! A folder for a machine that has a GPU and its driver, and nothing else: the tests and the benchmark, built here, stripped,
-//! and a script that runs them and prints a table. Neither cargo nor a toolkit is needed there; the processor and the system
-//! must be alike.
+//! A folder for a machine that has a GPU of NVIDIA's or AMD's and its driver, and nothing else: the tests and the benchmark, built here, stripped,
+//! and a script that runs them and prints a table. The programs have code for both vendors, and the script sees which GPU there is. Neither
+//! cargo nor a toolkit is needed there; the processor and the system must be alike.
 
 use crate::cargo::cargo;
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
     let of = |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect::<Vec<_>>();
     let tests = ["test", "--release", "--no-run"];
     let groups = [
-        [&tests[..], &["-p", "titan-gpu", "--features", "emulator"], &of(&TESTS)].concat(),
+        [&tests[..], &["-p", "titan-gpu", "--features", "emulator,hip"], &of(&TESTS)].concat(),
         [&tests[..], &["-p", "cuda-emulator"], &of(&DRIVER_TESTS)].concat(),
         vec!["bench", "--no-run", "-p", "benches", "--bench", "gpu"],
     ];

@@ -24,6 +24,8 @@ pub(crate) struct Built {
     pub(crate) programs: Vec<Program>,
     /// The emulated CUDA driver.
     pub(crate) driver: Option<PathBuf>,
+    /// The emulated HIP runtime.
+    pub(crate) hip: Option<PathBuf>,
 }
 
 /// Builds everything that is asked for; `None` if that failed, which cargo has reported.
@@ -98,10 +100,12 @@ fn add(built: &mut Built, message: &Value) {
         return;
     }
     let target = &message["target"];
-    let is_driver = |file: &&Value| text(file).ends_with("libcuda_emulator.so");
-    if let Some(file) = list(&message["filenames"]).iter().find(is_driver) {
-        built.driver = Some(PathBuf::from(text(file)));
-    }
+    let library = |name: &str| {
+        let file = list(&message["filenames"]).iter().find(|file| text(file).ends_with(name));
+        file.map(|file| PathBuf::from(text(file)))
+    };
+    built.driver = library("libcuda_emulator.so").or(built.driver.take());
+    built.hip = library("libhip_emulator.so").or(built.hip.take());
     let (Some(path), true) = (message["executable"].as_str(), message["profile"]["test"] == true) else { return };
     let Some(name) = name_of(target) else { return };
     let folder = folder_of(message);
