@@ -10,9 +10,10 @@
 mod pass;
 
 /// The reasons why kernels have no code for gfx942, with the rule: all there are.
-const NOT_ON_GFX942: [&str; 3] = [
+const NOT_ON_GFX942: [&str; 4] = [
     "[T0902] gfx942 has no `mbarrier_init 64`: there are no mbarriers",
     "[T0902] gfx942 has no `roles(",
+    "[T0902] the role `consumer` has 28 warps; the count must be a power of two, on gfx942",
     "bytes of shared memory, but code for gfx942 may use 65536",
 ];
 
