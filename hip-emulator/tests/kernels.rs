@@ -91,15 +91,16 @@ fn awaited_launches_end() {
     in_every_order("awaited_launches_end", || {
         let dev = Device::hip(0).unwrap();
         let (x, mut y) = (dev.tensor(ramp(300), [300]).unwrap(), dev.zeros([300]).unwrap());
-        let waker = std::task::Waker::noop();
-        let mut launch = std::pin::pin!(scaled(&x, &mut y, 4.0).into_future());
-        let mut rounds = 0;
-        while launch.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending() {
-            rounds += 1;
-            assert!(rounds < 10_000, "the launch does not end");
-            std::thread::sleep(std::time::Duration::from_millis(1));
+        {
+            let mut launch = std::pin::pin!(scaled(&x, &mut y, 4.0).into_future());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let mut rounds = 0;
+            while launch.as_mut().poll(&mut context).is_pending() {
+                rounds += 1;
+                assert!(rounds < 10_000, "the launch does not end");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
         }
-        drop(launch);
         assert_eq!(y.to_vec().unwrap(), (0..300).map(|i| i as f32).collect::<Vec<_>>());
     });
 }

@@ -159,14 +159,15 @@ fn is_first((span, name): (Span, Span), text: &str) -> bool {
 }
 
 fn item(code: Code, text: &str, span: Span) -> TokenStream {
-    // With the whole span of the user's token, rustc does not mention the macro. Nothing of the user's is in the block.
+    // With the whole span of the user's token, rustc does not mention the macro. Nothing of the user's is in the block. clippy warns of the
+    // binding of a unit.
     let name = Ident::new(code.number(), span);
     let used = quote_spanned!(span=> let _ = #name;);
     quote! {
         {
             #[deprecated(note = #text)]
             #[allow(non_upper_case_globals)]
-            const #name: () = ();
+            const #name: u8 = 0;
             #used
         }
     }
