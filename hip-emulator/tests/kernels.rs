@@ -50,6 +50,15 @@ fn chosen(#[shape(M)] x: &Tensor<f32, 1>, #[shape(N)] at: &Tensor<i32, 1>, #[sha
     y.set([n], x.get([from]));
 }
 
+/// A grid that the device determines: each program loops over its share of the tiles.
+#[titan::kernel]
+fn halved(#[shape(M, N)] x: &Tensor<f32, 2>, #[shape(M, N)] y: &mut Tensor<f32, 2>) {
+    for out in y.tiles::<4, 32>() {
+        let v = x.load_tile::<4, 32>(out.index());
+        out.store(v * 0.5);
+    }
+}
+
 fn ramp(n: usize) -> Vec<f32> {
     (0..n).map(|i| i as f32 / 4.0).collect()
 }
@@ -83,6 +92,18 @@ fn kernels_run_in_every_order() {
         let wanted = dev.from_fn([2, 3, 4], |[i, j, k]| (100 * i + 10 * j + k) as i32 + 3000).unwrap();
         assert_eq!(z.to_vec().unwrap(), wanted.to_vec().unwrap());
         streams.iter().for_each(|s| s.sync().unwrap());
+    });
+}
+
+/// As many programs as fit on the device run, of which most have no tile here.
+#[test]
+fn a_grid_that_the_device_determines_covers_all_tiles() {
+    with("a_grid_that_the_device_determines_covers_all_tiles", &[], || {
+        let dev = Device::hip(0).unwrap();
+        let x = dev.from_fn([9, 70], |[i, j]| (i * 70 + j) as f32).unwrap();
+        let mut y = dev.zeros([9, 70]).unwrap();
+        halved(&x, &mut y).sync().unwrap();
+        assert_eq!(y.to_vec().unwrap(), (0..630).map(|i| i as f32 / 2.0).collect::<Vec<f32>>());
     });
 }
 
