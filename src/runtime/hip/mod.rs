@@ -1,7 +1,7 @@
 //! AMD GPUs: TITAN's kernels, and launches of code objects that others compiled.
 //!
 //! A build with the feature `hip` compiles kernels for gfx942 (MI300) too, and [`Device::hip`] launches them as every other device does.
-//! [`Device::emulator`] runs the same code objects without a GPU. docs/amd.md of this package says what is supported.
+//! `Device::emulator("gfx942")` (feature `emulator`) runs the same code objects without a GPU. docs/amd.md of this package says what is supported.
 //!
 //! Code objects for gfx942 from an assembler or another compiler can be loaded and launched as well, with tensors as arguments; these
 //! launches are ordered with other work on the tensors as TITAN's kernels are.
