@@ -72,7 +72,12 @@ impl FnLower<'_, '_, '_> {
                 let val = self.expr(a)?;
                 let v = self.value(val, a.span)?;
                 match self.infer.ty(e.id).clone() {
-                    ITy::Scalar(to) => self.cast(v, self.elem(to, e.span)?, e.span),
+                    ITy::Scalar(to) => {
+                        let to = self.elem(to, e.span)?;
+                        // rustc takes a literal in front of `as` for one of the type behind it.
+                        self.check_float(innermost(a), to, false)?;
+                        self.cast(v, to, e.span)
+                    }
                     _ => Err(self.internal(e.span, "`as` to something else")),
                 }
             }
@@ -175,7 +180,10 @@ impl FnLower<'_, '_, '_> {
                     }
                 };
                 let c = self.const_of(value, elem, e.span)?;
-                Ok(Val::Value(self.sh.b.constant(c)))
+                let value = self.sh.b.constant(c);
+                // Beside a tile of a smaller type it is rounded as a literal is.
+                self.sh.literals.insert(value, e.span);
+                Ok(Val::Value(value))
             }
             Res::None => Err(Stop),
         }
@@ -305,5 +313,13 @@ impl FnLower<'_, '_, '_> {
             Val::Value(v) => self.value_method(e, method, v, generics, args),
             _ => Err(self.internal(e.span, "an operation on something else")),
         }
+    }
+}
+
+/// An expression without the parentheses and the sign around it.
+fn innermost(e: &Expr) -> &Expr {
+    match &e.kind {
+        ExprKind::Paren(a, _) | ExprKind::Unary(crate::ast::UnaryOp::Neg, a) => innermost(a),
+        _ => e,
     }
 }

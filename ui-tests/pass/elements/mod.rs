@@ -13,6 +13,7 @@ mod gather_by_i64;
 mod half_literal_out_of_range;
 mod index_is_usize;
 mod integer_literal_for_floats;
+mod literal_before_as;
 mod literal_in_a_comparison;
 mod literal_out_of_range;
 mod many_instances;

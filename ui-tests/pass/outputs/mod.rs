@@ -13,6 +13,7 @@ mod group_of_no_rows;
 mod grouped_by_hand;
 mod index_from_memory;
 mod leaves_i32;
+mod made_by_macro;
 mod missing_program_axis;
 mod never_stored;
 mod packed_pair;

@@ -70,8 +70,22 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     if options.times {
         times(&outcomes);
     }
+    let documented = !options.full || !options.is_everything() || examples_in_docs()?;
     summary(&outcomes, since.elapsed());
-    Ok(passed)
+    if !documented {
+        println!("and examples in the documentation");
+    }
+    Ok(passed && documented)
+}
+
+/// Runs the examples in README.md, docs/language.md, docs/host.md and in the documentation of the library; whether all passed. Each is a
+/// program of its own, so that only the full depth runs them.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+fn examples_in_docs() -> io::Result<bool> {
+    println!("\nexamples in the documentation");
+    let mut command = cargo();
+    command.arg("test").arg("--doc").args(crate::cargo::WORKSPACE);
+    Ok(command.status()?.success())
 }
 
 /// Says what will be done, and how long it takes.
