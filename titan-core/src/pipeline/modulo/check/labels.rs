@@ -65,6 +65,7 @@ impl Labels {
 
     pub(super) fn new() -> Self {
         let mut labels = Labels { data: Vec::new(), known: SortedMap::new(), roots: Vec::new(), kinds: Vec::new() };
+        // Label 0 is the root of everything that is not known, so that `ANYWHERE` is a constant.
         labels.unknown(Some(Vec::new()));
         labels
     }
@@ -127,8 +128,10 @@ impl Labels {
                 Some(_) | None => merged.push((label, factor)),
             }
         }
+        // A factor can become 0 modulo 2³²; then the term is 0 for every value of the label.
         merged.retain(|(_, factor)| *factor != 0);
         match merged[..] {
+            // One label for one number: a sum that is only a label is that label, so that `i + 0` and `i` are equal.
             [(label, 1)] if constant == 0 => label,
             _ => self.intern(Data::Sum(constant, merged), |_| Vec::new()),
         }
@@ -189,6 +192,8 @@ impl Labels {
         for (x, by) in &of_a {
             for (y, times) in &of_b {
                 let is_product = |label: &Label| matches!(self.data.get(label.0 as usize), Some(Data::Product(..)));
+                // Sums of products of two labels have one normal form, which `intern` compares. Products of three would
+                // need sorting among factors, and no counter has one.
                 if is_product(x) || is_product(y) {
                     return None;
                 }
@@ -229,6 +234,8 @@ impl Labels {
     /// The results of an operation that computes numbers or names and nothing else, of which it does not matter how often it is executed.
     pub(super) fn computed(&mut self, kernel: &Kernel, op: &Op, args: Vec<Label>) -> Vec<Label> {
         let is_i32 = op.results.first().is_some_and(|v| kernel.ty(*v) == Ty::I32);
+        // Only for 32-bit integers, where all targets compute modulo 2³². Sums of floating-point numbers are terms, in
+        // which the order of operands counts.
         if let Some(number) = is_i32.then(|| self.number(&op.kind, &args)).flatten() {
             return vec![number];
         }
