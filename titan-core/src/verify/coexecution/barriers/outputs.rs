@@ -93,6 +93,8 @@ impl Look<'_> {
             all.filter(|(a, b)| if a == b { self.iterations(*a, reach) } else { self.stores((*a, *b), reach) })
                 .collect()
         };
+        // One choice of extents for all boxes of a size: two pairs that are apart by different extents need not be
+        // apart together.
         let mut best = SortedSet::new();
         for found in reaches.iter().map(pairs) {
             if found.len() > best.len() {
@@ -120,10 +122,13 @@ impl Look<'_> {
         let (Some(x), Some(y)) = (self.coordinates(first), self.coordinates(second)) else { return false };
         let far = |(p, q): (&Value, &Value)| {
             let (p, q) = (self.distance(*p)?, self.distance(*q)?);
+            // Only sums of one value are compared, and that is the same number wherever it is used, as it is computed
+            // once.
             if p.0 == q.0 { p.1.checked_sub(q.1).and_then(i64::checked_abs) } else { None }
         };
         let far: Vec<Option<i64>> = x.iter().zip(y).map(far).collect();
         let aligned = far.iter().zip(reach).all(|(far, reach)| reach.is_some() || *far == Some(0));
+        // Boxes that do not overlap along one axis do not overlap.
         aligned && far.iter().zip(reach).any(|(far, reach)| far.zip(*reach).is_some_and(|(far, reach)| far >= reach))
     }
 

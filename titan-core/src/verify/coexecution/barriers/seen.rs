@@ -18,11 +18,14 @@ impl Machine {
     /// The state with times relative to the clock of each object.
     fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
         let phase = |(i, p): (usize, &Phases)| {
+            // Relative to the first phase that is not complete: each round completes equally many, so that equal states
+            // have equal relative times.
             let base = self.base(i);
             let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
             (p.done.shifted(base), open)
         };
         let mut seen: Vec<Seen> = self.records.iter().map(|r| self.seen(r)).collect();
+        // The order of records has no meaning.
         seen.sort();
         (self.phases.iter().enumerate().map(phase).collect(), seen)
     }
