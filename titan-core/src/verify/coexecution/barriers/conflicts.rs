@@ -26,6 +26,7 @@ impl Machine {
             // as regions share bytes.
             let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
             let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
+            // Observed by the role, and for tensor memory with the fence that makes it visible.
             let seen = r.known & !r.fences.missing & bit(role) != 0;
             // This is the definition of a race: same bytes, one writes, and neither happens before the other. The
             // earlier one in this order of steps is not observed, so that another order of steps could exchange them.

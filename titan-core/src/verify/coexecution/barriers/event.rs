@@ -82,6 +82,7 @@ impl<'k> Run<'k> {
                 self.arrive(state, at, Brings { expected: u64::from(bytes), ..Brings::default() })?
             }
             NvOp::ArriveCluster { .. } => {
+                // This execution has one program: what another one does to its barriers is not in it.
                 let title = "arrivals at the barriers of other programs of the cluster could not be verified";
                 return refuse(Error::new(Code::NotShown, at.op.loc, title).help("use `ttg.nv.mbarrier.arrive`"));
             }
@@ -131,6 +132,7 @@ impl<'k> Run<'k> {
             }
             AmdOp::BufferLoadLds { .. } => {
                 self.access(state, at, last(at)?, true, Pending::Group(Class::Vmcnt, None))?;
+                // A wave counts single operations, so that each is a group of its own.
                 self.commit(state, at, Class::Vmcnt);
             }
             AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => {
@@ -243,6 +245,8 @@ impl<'k> Run<'k> {
             return self.bring(state, at, to, Brings { arrivals, ..Brings::default() });
         }
         let phase = state.machine.open(to.0, to.1);
+        // The arrivals that come later are counted as outstanding until the end of the phase, which is the worst case
+        // for the count.
         phase.raised = phase.raised.saturating_add(arrivals);
         let counted = self.objects.barriers[to.0].count.saturating_add(phase.raised);
         if counted > MAX_COUNT {
@@ -311,6 +315,7 @@ impl<'k> Run<'k> {
     fn threads_of(&self, role: usize, barrier: usize) -> u32 {
         let own = &self.objects.barriers[barrier];
         match (own.kind, self.kernel.roles.get(role)) {
+            // All threads of the role arrive, since the role is one thread of control here.
             (Kind::Named, Some(decl)) => decl.warps.saturating_mul(32),
             (Kind::Named, None) => own.count,
             (Kind::Everybody | Kind::Mbarrier, _) => 1,
@@ -410,6 +415,7 @@ impl<'k> Run<'k> {
         }
         // A token of bulk stores shows that they have read shared memory, not that they have written the output.
         state.machine.wait_group(&self.objects, at.role, (class, n, true));
+        // Waiting for an older token has no effect: its group is complete with the younger one.
         state.machine.note_waited(at.role, class, n);
         Ok(())
     }

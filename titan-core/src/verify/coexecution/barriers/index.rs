@@ -47,6 +47,7 @@ impl Run<'_> {
         if self.symbols.cyclic(&index).is_some_and(|(_, by)| by <= n) {
             return Ok(());
         }
+        // Neither a constant nor a remainder: then 0 ≤ index ≤ n - 1 must follow from what is known.
         let last = Linear::constant(n - 1).minus(&index);
         let holds = |l: Linear| state.facts.is_not_negative_within(&l, &|atom| self.symbols.range(atom));
         if holds(index) && holds(last) {

@@ -258,6 +258,8 @@ impl Machine {
 
     /// Releases records into a phase: a wait for it observes them.
     pub(in crate::verify) fn send(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
+        // Whoever waits for the phase observes what its arrivals released: release and acquire, at the granularity of
+        // records.
         for record in self.records.iter_mut().filter(|r| which(r)) {
             // An arrival publishes what its role has observed, but for accesses to tensor memory that no `fence_before`
             // has followed.
@@ -376,6 +378,7 @@ impl Machine {
                 op = record.op;
             }
         }
+        // No role has observed it yet; a wait for the phase does, as the phase carries it.
         let what = What::Completed { barrier, time };
         self.records.push(Record { sent: SortedSet::from([(barrier, time)]), ..Record::new(what, usize::MAX, op, 0) });
         self.forget();

@@ -205,6 +205,7 @@ impl Objects {
     /// The barriers to which an operation refers.
     pub(in crate::verify) fn names(&self, op: &Op) -> SortedSet<usize> {
         let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
+        // Selecting an element of an array is no use of it.
         let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
         own.chain(self.wordless(&op.kind)).collect()
     }
@@ -343,6 +344,7 @@ fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
             kernel.int_constant(op.args[0]) == Some(n - 1) && kernel.int_constant(op.args[1]).is_none()
         })
     };
+    // With the last element first, all of them are used, whatever the remainder is taken by.
     if picks.iter().any(|(_, index)| counts_down(*index)) {
         return (n, true);
     }

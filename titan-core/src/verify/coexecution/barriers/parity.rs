@@ -87,6 +87,7 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (barrier, &name))?;
         let wanted = self.wanted(state, at, (named, n), &name)?;
         let last = state.machine.last(barrier, slot, n);
+        // What the role has observed is what holds in every order of steps, and not only in this one.
         let known = state.machine.knows(at.role, barrier, last);
         // Of all times with this index and parity, only two are possible: the last complete phase of the element, for
         // which the wait returns at once, and the next one. Their parities differ, so that one of them is meant.
@@ -176,6 +177,8 @@ impl<'k> Run<'k> {
             return refuse(wrong(format!("{c} is not a parity: it must be 0 or 1")));
         }
         let turns = match still {
+            // A constant parity stands for one round of two. It is right for a barrier that completes one phase, and
+            // refused where the clock advances.
             Some(c) => Linear::constant(c),
             None => match self.symbols.cyclic(&parity) {
                 Some((of, 2)) => of,

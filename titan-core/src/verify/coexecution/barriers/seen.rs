@@ -46,6 +46,7 @@ impl Machine {
             What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
             What::Touched { .. } => record.what,
         };
+        // The phases that carry a record decide who will observe it, so they are part of what must repeat.
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
         // The identity of a bulk store determines from which other stores it is disjoint.
         let store = Some(record.op).filter(|_| matches!(record.what, What::Access { by: By::BulkStore, .. }));

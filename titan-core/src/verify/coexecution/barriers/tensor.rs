@@ -186,6 +186,7 @@ impl<'k> Run<'k> {
                     matches!(self.kernel.ty(**v), Ty::Barrier(BarrierTy::Region | BarrierTy::TensorMemory))
                 };
                 let read: Vec<Value> = at.op.args.iter().skip(1).filter(is_memory).copied().collect();
+                // Reads first: the MMA reads its operands, and then updates the accumulator.
                 for operand in read {
                     self.access(state, at, operand, false, tracked)?;
                 }
