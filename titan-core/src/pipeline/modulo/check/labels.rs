@@ -17,7 +17,7 @@
 //! needs none of them.
 
 use crate::collections::SortedMap;
-use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Pred, Ty};
+use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Place, Pred, Ty, Value};
 
 /// A label, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,8 @@ pub(super) struct Labels {
     known: SortedMap<Data, Label>,
     /// For each label, the memory that it names: tokens, tensors, buffers.
     roots: Vec<Vec<Label>>,
-    kinds: Vec<OpKind>,
+    /// The kinds of operations of terms, and the places of their results: a tile that is read in another layout is another tile.
+    kinds: Vec<(OpKind, Place)>,
 }
 
 impl Labels {
@@ -164,7 +165,9 @@ impl Labels {
     /// The operands of the comparison whose result a label is: `a < b`.
     pub(super) fn less(&self, label: Label) -> Option<[Label; 2]> {
         match self.data.get(label.0 as usize)? {
-            Data::Term(kind, args, 0) if self.kinds.get(*kind as usize) == Some(&OpKind::Cmp(Pred::Lt)) => {
+            Data::Term(kind, args, 0)
+                if self.kinds.get(*kind as usize).is_some_and(|(kind, _)| *kind == OpKind::Cmp(Pred::Lt)) =>
+            {
                 args.as_slice().try_into().ok()
             }
             Data::Sum(..)
@@ -216,13 +219,13 @@ impl Labels {
         match self.mul(at, step) {
             Some(ahead) => self.add(lo, ahead, 1),
             // The step is a product itself. Nothing is known of the counter then but that it is the counter of this iteration.
-            None => self.term(&OpKind::For(ForKind::Sequential), vec![lo, step, at], 0),
+            None => self.term((&OpKind::For(ForKind::Sequential), Place::None), vec![lo, step, at], 0),
         }
     }
 
-    fn term(&mut self, kind: &OpKind, args: Vec<Label>, result: usize) -> Label {
-        let place = self.kinds.iter().position(|known| known == kind).unwrap_or_else(|| {
-            self.kinds.push(kind.clone());
+    fn term(&mut self, (kind, at): (&OpKind, Place), args: Vec<Label>, result: usize) -> Label {
+        let place = self.kinds.iter().position(|(known, place)| known == kind && *place == at).unwrap_or_else(|| {
+            self.kinds.push((kind.clone(), at));
             self.kinds.len() - 1
         });
         let mut roots: Vec<Label> = args.iter().flat_map(|arg| self.roots(*arg)).copied().collect();
@@ -239,7 +242,9 @@ impl Labels {
         if let Some(number) = is_i32.then(|| self.number(&op.kind, &args)).flatten() {
             return vec![number];
         }
-        (0..op.results.len()).map(|result| self.term(&op.kind, args.clone(), result)).collect()
+        let place = |result: &Value| kernel.value(*result).place;
+        let results = op.results.iter().enumerate();
+        results.map(|(n, result)| self.term((&op.kind, place(result)), args.clone(), n)).collect()
     }
 
     fn number(&mut self, kind: &OpKind, args: &[Label]) -> Option<Label> {

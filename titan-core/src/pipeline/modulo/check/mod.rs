@@ -53,7 +53,7 @@ mod touches;
 
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Kernel, OpId, OpKind, Ty, Value};
 use frame::{Frame, Touch};
 use labels::{At, Label, Labels, is_computed};
 pub use recorded::{Dependence, Dependent, Why, dependences};
@@ -155,6 +155,11 @@ struct Check<'k> {
     touched: SortedMap<OpId, Vec<Touch>>,
 }
 
+/// The types of values, and where they are: a tile that is read in another layout than it was written is another tile.
+fn typed(kernel: &Kernel, values: &[Value]) -> Vec<(Ty, crate::ir::Place)> {
+    values.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect()
+}
+
 fn refuse<T>(op: OpId, message: &str) -> Checked<T> {
     Err(Violation { op, message: message.to_owned() })
 }
@@ -204,6 +209,10 @@ impl Check<'_> {
     /// Compares blocks that are equal but for the loops with schedules in them.
     fn blocks(&mut self, old: Block, new: Block) -> Checked {
         let (before, after) = (self.before, self.after);
+        if typed(before, &before.block(old).args) != typed(after, &after.block(new).args) {
+            let first = before.block(old).ops.first().copied();
+            return refuse(first.unwrap_or(OpId::new(0)), "its block has other arguments");
+        }
         self.bind(&before.block(old).args, &after.block(new).args);
         let mut rest = after.block(new).ops.as_slice();
         for id in &before.block(old).ops {
@@ -255,15 +264,12 @@ impl Check<'_> {
     fn same(&mut self, old: OpId, new: OpId, beyond: bool) -> Checked {
         let (before, after) = (self.before, self.after);
         let (was, is) = (before.op(old), after.op(new));
-        let types = |kernel: &Kernel, op: &Op| {
-            op.results.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect::<Vec<_>>()
-        };
         // Attributes are in the kind. Results must have the type and the place of before, since layouts are given for
         // places.
         if was.kind != is.kind
             || was.args.len() != is.args.len()
             || was.regions.len() != is.regions.len()
-            || types(before, was) != types(after, is)
+            || typed(before, &was.results) != typed(after, &is.results)
         {
             return refuse(old, "another operation is executed instead");
         }
@@ -335,9 +341,9 @@ impl Check<'_> {
             return refuse(looped, "it has no body");
         };
         frame.log = (self.recorded.is_some() && !self.touched.contains_key(&looped)).then(Vec::new);
-        let typed = |kernel: &Kernel, value: &Value| (kernel.ty(*value), kernel.value(*value).place);
-        let differs = was.results.iter().zip(&is.results).any(|(old, new)| typed(before, old) != typed(after, new));
-        if was.kind != is.kind || is.args.len() < was.args.len() || is.results.len() < was.results.len() || differs {
+        let differs =
+            is.results.get(..was.results.len()).map(|same| typed(after, same)) != Some(typed(before, &was.results));
+        if was.kind != is.kind || is.args.len() < was.args.len() || differs {
             return refuse(looped, "another loop is executed instead");
         }
         // The frame is on the stack while its own body is compared, and off it before the loop itself is treated as one

@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::labels::{At, Label, is_computed};
 use super::touches::{Object, ring_of};
-use super::{Check, Checked, Place, Unit, refuse, refuse_exchange};
+use super::{Check, Checked, Place, Unit, refuse, refuse_exchange, typed};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Def, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Origin, Pipe, TtgOp, Value};
 
@@ -127,6 +127,12 @@ impl<'k> Check<'k> {
         let Some(meanings) = meanings.filter(|all| Some(all.len()) == entered) else {
             return refuse(looped, "it carries a value that belongs to no iteration");
         };
+        // What carries a value is where the value is, inside of the loop and behind it.
+        let meant: Vec<Value> = meanings.iter().map(|(value, _)| *value).collect();
+        let results = &after.op(unit.main).results;
+        if [inside, &results[..]].iter().any(|all| typed(after, all) != typed(before, &meant)) {
+            return refuse(looped, "it carries a value in another layout");
+        }
         // The farthest iteration of which labels are needed: that of the operation, or of the carried value, that is
         // furthest ahead.
         let reach = meanings.iter().map(|(_, ahead)| *ahead).fold(most, i32::max);
