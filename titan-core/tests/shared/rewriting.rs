@@ -11,7 +11,7 @@ use titan_core::allocate::allocate;
 use titan_core::complete::complete;
 use titan_core::driver::{Backend, Stages, table};
 use titan_core::expand::expand as to_barriers;
-use titan_core::ir::{Kernel, OpId, OpKind};
+use titan_core::ir::{Effect, Kernel, OpId, OpKind};
 use titan_core::pipeline::fence::{Options, fence};
 use titan_core::pipeline::modulo::{Dependent, check, dependences, expand};
 use titan_core::synchronize::synchronize;
@@ -102,6 +102,11 @@ impl Loops {
         })
     }
 
+    /// Whether a mutant differs only in what nothing uses: a name of a part that is outside of its tile is accepted where nothing is read there.
+    pub(crate) fn is_unused(&self, mutant: &Kernel) -> bool {
+        used(&self.made) == used(mutant)
+    }
+
     /// Whether the checker takes something for what the rewriter makes.
     pub(crate) fn accepts(&self, mutant: &Kernel) -> bool {
         check(&self.scheduled, mutant).is_ok()
@@ -160,6 +165,30 @@ impl Loops {
             Err(_) => Moved::NotCarriedOut,
             Ok(made) => Moved::Made(Box::new(made.clone()), check(&before, &made).is_ok(), 1),
         })
+    }
+}
+
+/// The kernel without operations that have no effect and whose results nothing uses.
+fn used(kernel: &Kernel) -> Kernel {
+    let mut kernel = kernel.clone();
+    // This ends: each pass removes an operation.
+    loop {
+        let mut uses = BTreeSet::new();
+        kernel.walk(&mut |_, op| uses.extend(op.args.iter().copied()));
+        let (mut kept, mut removed) = (kernel.clone(), false);
+        for block in &mut kept.blocks {
+            block.ops.retain(|id| {
+                let op = kernel.op(*id);
+                let is_used = op.results.is_empty() || op.results.iter().any(|result| uses.contains(result));
+                let stays = is_used || !op.regions.is_empty() || op.kind.effect() != Effect::Pure;
+                removed |= !stays;
+                stays
+            });
+        }
+        if !removed {
+            return kernel.canonical();
+        }
+        kernel = kept;
     }
 }
 
