@@ -41,6 +41,8 @@ pub fn check(kernel: &Kernel, copy_async: bool, fills_copy: bool, most: i64) -> 
     let counted =
         (0..kernel.pipes.len()).map(|pipe| copy_async && !sides::joins_roles(kernel, Pipe::new(pipe))).collect();
     let mut run = Run { kernel, counted, fills_copy, trips: 0, now: Threads::default(), early: None };
+    // Each number of iterations is a run of its own, from the beginning: what is in flight depends on how many there
+    // were.
     for trips in 0..=most {
         run.trips = trips;
         run.now = Threads { clocks: vec![(0, 0); kernel.pipes.len()], ..Threads::default() };
@@ -185,6 +187,7 @@ impl Run<'_> {
             [lo, hi, step] => (self.int(*lo), self.int(*hi), self.int(*step).max(1)),
             _ => (0, self.trips, 1),
         };
+        // The step is at least 1, and the bounds are numbers here: this ends.
         while at < hi && self.early.is_none() {
             if let (true, Some(counter)) = (is_for, args.first()) {
                 self.now.counters.insert(*counter, at);
@@ -286,6 +289,8 @@ impl Run<'_> {
             }
             NvOp::WaitGroup { group, n, .. } => {
                 let groups = self.now.queues.entry(*group).or_default();
+                // Groups leave the queue in the order of their commits, the oldest first, as the hardware completes
+                // them.
                 while groups.len() > *n as usize {
                     groups.pop_front();
                 }

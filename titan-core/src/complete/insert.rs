@@ -15,6 +15,7 @@ pub(super) fn insert(kernel: &Kernel, found: &Found) -> Kernel {
     let mut order = Vec::new();
     kernel.walk(&mut |id, _| order.push(id));
     for id in order {
+        // In program order, so that groups are numbered in it.
         let Some(block) = tree.block_of(id) else { continue };
         edit.loc = kernel.op(id).loc;
         if let Some(Before { commit, waits }) = found.before.get(&id) {

@@ -39,9 +39,13 @@ impl State {
     /// The state after a join with another path.
     pub(super) fn join(&mut self, other: &State) {
         for (a, b) in self.rings.iter_mut().zip(&other.rings) {
+            // Different numbers of stages ahead: the next claim is of another stage on each path, so its age is
+            // unknown, and waits for it wait for all groups.
             if a.ahead != b.ahead {
                 a.ahead = None;
             }
+            // A stage that one path has not filled has no age there. The lower of two ages is the one that holds on
+            // both paths.
             a.younger.truncate(b.younger.len());
             for (x, y) in a.younger.iter_mut().zip(&b.younger) {
                 *x = (*x).min(*y);
@@ -59,6 +63,7 @@ impl State {
     pub(super) fn commit_stages(&mut self, filled: &[Pipe], deepest: usize) {
         self.commit(NvGroup::CpAsync);
         for ring in &mut self.rings {
+            // One more group is younger than each that was committed before, whichever rings they fill.
             ring.younger.iter_mut().for_each(|n| *n += 1);
         }
         for pipe in filled {
@@ -78,6 +83,7 @@ impl State {
     /// ([`State::starts`]).
     pub(super) fn commit(&mut self, class: NvGroup) {
         for ((of, _), younger) in self.flights.iter_mut() {
+            // Exact on every path through the commit: the only place where numbers rise.
             *younger += u32::from(*of == class);
         }
         if class == NvGroup::CpAsync {
@@ -121,6 +127,8 @@ impl State {
 
     /// After a wait that leaves `n` groups of a class in flight: older ones are complete.
     pub(super) fn waited(&mut self, class: NvGroup, n: u32) {
+        // Groups with n younger ones or more are complete (theorem 9 of docs/protocol.md). What had fewer on some path
+        // may be in flight.
         self.flights.retain(|(of, _), younger| *of != class || *younger < n);
     }
 
@@ -130,6 +138,8 @@ impl State {
         self.claims.remove(&claim);
         let Some(ring) = self.rings.get_mut(pipe.index()) else { return };
         if let Some(ahead) = ring.ahead {
+            // With three stages filled and none claimed, the first claim is of age 2: two stages were filled since. The
+            // second one is of age 1.
             self.claims.insert(claim, (pipe, ahead - 1));
             ring.ahead = Some(ahead - 1);
         }
@@ -140,6 +150,7 @@ impl State {
         let Some((pipe, age)) = self.claims.get(&claim) else { return 0 };
         let ring = self.rings.get(pipe.index());
         let younger = usize::try_from(*age).ok().and_then(|age| ring?.younger.get(age).copied());
+        // Of an unknown stage, no group is certainly younger: the wait is for all.
         younger.unwrap_or(0)
     }
 

@@ -80,10 +80,14 @@ impl Walk<'_> {
         let mut state = entry;
         let ops = &self.kernel.block(block).ops;
         for (at, id) in ops.iter().enumerate() {
+            // A value that is defined again, in the next iteration, no longer names what it stood for: that stays in
+            // flight, but under the names that were passed on.
             state.define(&self.kernel.op(*id).results);
             self.settle_where_needed(*id, &mut state);
             let is_step = |id: &&OpId| self.kernel.op(**id).kind == OpKind::Nv(NvOp::Wgmma);
             if is_step(&id) {
+                // Steps that follow each other are one group: all of them are committed behind the last one, and a wait
+                // is for all.
                 if ops.get(at + 1).as_ref().is_none_or(|next| !is_step(next)) {
                     let steps: Vec<OpId> = ops[..=at].iter().rev().take_while(is_step).copied().collect();
                     self.product(&steps, &mut state);
@@ -127,6 +131,7 @@ impl Walk<'_> {
         // An operation is walked several times, and gets the strongest of its waits.
         let waits = &mut self.found.before.entry(id).or_default().waits;
         let own = waits.entry(class).or_insert(Wait { n, read });
+        // Waiting for more than one path needs is slower there, and never wrong: fewer groups are in flight behind it.
         *own = Wait { n: own.n.min(n), read: own.read && read };
         state.waited(class, n);
     }
@@ -149,6 +154,7 @@ impl Walk<'_> {
                     state.bind(&op.args, carried(kernel, looped));
                     join(&mut around.next, Some(state));
                 }
+                // What follows a jump is reached on no path from here. The state is kept where the jump leads to.
                 return None;
             }
             Family::Flow(Flow::Return) => return None,
@@ -208,6 +214,8 @@ impl Walk<'_> {
                 let filled: Vec<Pipe> = filled(kernel, id).into_iter().filter(|p| self.is_counted(*p)).collect();
                 if !filled.is_empty() {
                     self.found.commits.insert(id, NvGroup::CpAsync);
+                    // A fill without copies commits an empty group: then the group of each stage has the same age on
+                    // every path.
                     state.commit_stages(&filled, self.deepest);
                 }
             }
@@ -217,6 +225,9 @@ impl Walk<'_> {
                 if !ring_of(kernel, *claim).is_some_and(|pipe| self.is_counted(pipe)) {
                     return;
                 }
+                // Example, a ring whose stages are filled two iterations ahead, one group in each: behind the fill for
+                // iteration i + 2, the groups of i + 1 and i + 2 are younger than that of i. The wait for stage i
+                // leaves 2 groups in flight.
                 let n = state.younger_than_stage(*claim);
                 self.wait_until(id, NvGroup::CpAsync, Wait { n, read: true }, state);
             }
@@ -235,11 +246,14 @@ impl Walk<'_> {
                 if !op.args.first().is_some_and(|arg| matches!(kernel.ty(*arg), Ty::Compute(..))) {
                     return;
                 }
+                // If the MMA is complete already, the wait leaves all groups in flight that there are, and waits for
+                // nothing.
                 let n = state.younger(NvGroup::Wgmma, &op.args).unwrap_or_else(|| state.all(NvGroup::Wgmma));
                 let own = self.found.products.entry(id).or_insert(n);
                 *own = (*own).min(n);
                 state.waited(NvGroup::Wgmma, n);
             }
+            // Groups belong to threads: each role begins with those of the threads before it, and none of another role.
             TtgOp::Roles => op.regions.iter().for_each(|role| drop(self.block(*role, state.clone()))),
             // These neither start what is counted in groups nor wait for it.
             TtgOp::Source(..)
@@ -270,6 +284,7 @@ impl Walk<'_> {
 
     fn branch(&mut self, id: OpId, mut state: State) -> Option<State> {
         let op = self.kernel.op(id);
+        // A branch that fills a stage or does not: its commit is put behind it, so that both paths commit one group.
         let filled = only_fills(self.kernel, id).filter(|filled| filled.iter().all(|p| self.is_counted(*p)));
         if let Some(filled) = filled {
             self.found.commits.insert(id, NvGroup::CpAsync);
@@ -296,6 +311,8 @@ impl Walk<'_> {
         let bound = |i: usize| op.args.get(i).and_then(|v| self.kernel.int_constant(*v));
         if let (Some(lo), Some(hi), Some(step @ 1..)) = (bound(0), bound(1), bound(2)) {
             let trips = (hi - lo).max(0).div_euclid(step) + i64::from((hi - lo).max(0) % step > 0);
+            // In the first iterations fewer stages are in flight than later. Where all iterations are walked, each wait
+            // gets the number of its own iterations; the budget bounds the time for loops in loops.
             if trips <= WALK.min(self.budget) {
                 self.budget -= trips;
                 let (mut now, mut left) = (Some(self.entered(id, state)), None);
@@ -342,6 +359,9 @@ impl Walk<'_> {
             if let Some(next) = next {
                 head.join(&next);
             }
+            // Numbers of younger groups only fall at a join and are not negative, things in flight are values of the
+            // kernel, and claims only get fewer: the state at the head changes finitely often. In the end it includes
+            // what comes from the back edge, so that it holds in every iteration.
             if head == before {
                 if counted {
                     head.bind(carried(self.kernel, op), &op.results);
@@ -397,6 +417,8 @@ fn only_fills(kernel: &Kernel, id: OpId) -> Option<Vec<Pipe>> {
                 | Family::Amd(_) => return None,
             }
         }
+        // If both arms filled, the stages of the second one would come behind those of the first, which are not filled
+        // then.
         arms += usize::from(found.len() > before);
     }
     (arms == 1).then_some(found)

@@ -73,6 +73,7 @@ pub fn loop_graphs(kernel: &Kernel, target: &Target) -> Result<Vec<LoopGraph>, V
         let name = format!("loop{}", found.len());
         let (slots, (waits, releases)) = (slots(kernel, &of, &members), around_stages(kernel, &of, &members));
         // Loops without such operations, and those that are too large, have no graph.
+        // A draft that is refused is no mistake here: the loop keeps the order of the rule.
         if let Ok(graph) = draft(kernel, &of, &members, &costs, name).check() {
             let outside = outside(kernel, &of);
             found.push(LoopGraph { looped: of.looped, graph, members, slots, waits, releases, left_out, outside });
@@ -102,6 +103,8 @@ fn left_out(kernel: &Kernel, of: &Dependent) -> Vec<OpId> {
     for id in &of.ops {
         let mut needs = of.dependences.iter().filter(|edge| edge.to == *id && edge.why == Why::Value);
         let of_this = |edge: &Dependence| edge.distance == 0 && gives_stage(edge.from);
+        // In program order, so that what it is computed from is decided already. A number that an iteration carries is
+        // not left out, since it cannot be computed again from its own iteration.
         if modulo::is_renewable(kernel, *id, false) && needs.all(|edge| free.contains(&edge.from) || of_this(edge)) {
             free.push(*id);
         }
@@ -117,6 +120,8 @@ fn between_others(of: &Dependent, left_out: &[OpId]) -> Vec<Dependence> {
         let into: Vec<Dependence> = all.iter().filter(|edge| edge.to == *name).copied().collect();
         let out: Vec<Dependence> = all.iter().filter(|edge| edge.from == *name).copied().collect();
         all.retain(|edge| edge.from != *name && edge.to != *name);
+        // wait → name (0), name → load (0) gives wait → load (0). Distances add up along the path. Names are taken out
+        // one by one, and none comes back, so this ends.
         for (into, out) in into.iter().flat_map(|into| out.iter().map(move |out| (into, out))) {
             all.push(Dependence { from: into.from, distance: into.distance + out.distance, ..*out });
         }
@@ -131,6 +136,8 @@ fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>>
     for id in of.ops.iter().filter(|id| !left_out.contains(id)) {
         let mut used = kernel.op(*id).results.clone();
         used.extend(kernel.operands_within(*id));
+        // Operations with the token of a slot are one group for each ring, since one branch guards the acquisition and
+        // the fill. Those with the token of a pending wait, or of a stage, are another: together they are one wait.
         let key = used.iter().find_map(|value| {
             let Ty::Token(token, pipe) = kernel.ty(*value) else { return None };
             let waits = matches!(token, Token::Ready | Token::Stage);
@@ -150,6 +157,7 @@ fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>>
             let own = groups[fill].clone();
             let of_fill = |edge: &&Dependence| edge.why == Why::Value && own.contains(&edge.to);
             let needed: SortedSet<OpId> = of.dependences.iter().filter(of_fill).map(|edge| edge.from).collect();
+            // All its uses are in the group, so no other stage needs it. What two groups need stays by itself.
             let only = |id: &OpId| {
                 let mut uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && edge.from == *id);
                 needed.contains(id) && !own.contains(id) && uses.all(|edge| own.contains(&edge.to))
@@ -170,6 +178,7 @@ fn slots(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) -> Vec<(usize, 
     let place = |id: OpId| members.iter().position(|group| group.contains(&id));
     let fills = (0..members.len()).filter(|group| role(kernel, &members[*group]) == Role::Fills);
     let released_for = |fill: usize| {
+        // Distance D in a ring of D slots: the fill of iteration t + D comes after the release of iteration t.
         let into = of.dependences.iter().filter(|edge| edge.why == Why::Slot && members[fill].contains(&edge.to));
         into.filter_map(|edge| Some((place(edge.from)?, edge.distance))).filter(|(from, _)| *from != fill).collect()
     };
@@ -216,6 +225,8 @@ fn role(kernel: &Kernel, ops: &[OpId]) -> Role {
         let of_stage = |v: &Value| matches!(kernel.ty(*v), Ty::Token(..));
         op.args.iter().any(of_stage) && op.results.iter().all(of_stage) && op.regions.is_empty()
     };
+    // In this order: what fills a ring may also hold its token, and what waits for a stage is no release although it
+    // only handles tokens.
     if ops.iter().any(|id| modulo::fills(kernel, *id).is_some()) {
         Role::Fills
     } else if ops.iter().any(|id| is_wait(kernel, *id)) {
@@ -250,6 +261,7 @@ fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
     let timing = &target.timing;
     let warps = i64::from(kernel.laid_out.as_deref().map_or(1, |laid| laid.warps)).max(1);
     let partitions = i64::from(timing.partitions.max(1));
+    // Warps are dealt to partitions evenly; the fullest one determines the time.
     let per_partition = (warps + partitions - 1) / partitions;
     let threads = i64::from(target.lanes) * warps;
     let of_values = |values: &[Value]| values.iter().map(|v| i64::from(registers(kernel, *v))).sum::<i64>();
@@ -274,6 +286,8 @@ fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
         let mut inside = Vec::new();
         let mut collect = |block: &Block| kernel.walk_block(*block, &mut |id, _| inside.push(id));
         op.regions.iter().for_each(&mut collect);
+        // An estimate: both arms of a branch, and one iteration of each inner loop, whose number of iterations is not
+        // known. Nesting is finite, so this recursion ends.
         let all = inside.into_iter().map(|id| self::cost(kernel, id, target));
         let held = all.map(|cost| cost.held + cost.latency).sum();
         return cost(LANES, held, timing.lanes_latency);
@@ -382,6 +396,8 @@ fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Co
     for Dependence { from, to, distance, why } in &of.dependences {
         let (Some(a), Some(b)) = (place(*from), place(*to)) else { continue };
         let is_apart = |group: usize| role(kernel, &members[group]) != Role::Computes;
+        // A dependence of a group on itself in the same iteration is its own order. Copies, waits and releases are
+        // placed behind this search.
         if a == b && *distance == 0 || is_apart(a) || is_apart(b) {
             continue;
         }
@@ -436,6 +452,7 @@ fn in_place(
         _ => None,
     };
     let mut first: Vec<usize> = (0..members.len()).collect();
+    // In program order, so that the first of a chain is known before those behind it.
     for group in 0..members.len() {
         let Some((_, sum)) = alone(group) else { continue };
         let before =

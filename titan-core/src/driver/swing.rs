@@ -35,6 +35,7 @@ pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule, a
     let all = bodies(kernel);
     let live = i64::from(target.registers.saturating_sub(OTHER_REGISTERS));
     for graph in &graphs {
+        // Bodies are numbered in program order, as the schedule names them.
         let Some(number) = all.iter().position(|(looped, _)| *looped == graph.looped) else { continue };
         let Some((_, ops)) = kernel.block(all[number].1).ops.split_last() else { continue };
         let live = Some(live.saturating_sub(graph.outside).max(0));
@@ -43,6 +44,8 @@ pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule, a
             let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
             let places = places(kernel, graph, ops, &from_first_product(kernel, graph, &found.schedule))?;
             let tried = with(kernel, schedule, ops, Body { number, places })?;
+            // Nothing that was found is believed: the loop is expanded with it, and the checker compares the result. If either refuses, the rule's places
+            // stay.
             let scheduled = annotate(kernel, &tried.bodies)?;
             let made = modulo::expand(&scheduled).ok()?;
             modulo::check(&scheduled, &made).is_ok().then_some(tried)
@@ -145,6 +148,9 @@ fn from_first_product(kernel: &Kernel, graph: &LoopGraph, schedule: &schedule::S
     // From the first product back to the one before it; in a loop of one product, that is the same.
     let before = (1..order.len()).find(|back| is_product(order[(at + order.len() - back) % order.len()]));
     let begin = before.map_or(at, |back| (at + order.len() - back + 1) % order.len());
+    // Rotating the interval keeps all differences of cycles: the loop begins at another point of the same periodic sequence. With the order
+    // a, b, M, c and the begin at c, the body is c, a, b, M: c of iteration i comes before a of iteration i + 1, so what was turned to the end
+    // gets one stage less.
     order.rotate_left(begin);
     // Operations that were before the begin of an interval belong to the iteration before.
     let turned = order.len() - begin;
@@ -170,6 +176,8 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
     let has_product = |group: &usize| graph.members[*group].iter().any(|id| is_product(kernel.op(*id)));
     for (wait, needed) in &graph.waits {
         let first = *needed.iter().filter(|user| !is_apart(user)).min_by_key(|user| found[**user])?;
+        // In the stage of what needs it first: in an earlier one, the stage would be held for longer; in a later one, the dependence would be
+        // violated.
         stages[*wait] = stages[first];
         let at = order.iter().position(|group| *group == first)?;
         order.insert(at, *wait);
@@ -177,6 +185,7 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
     for (release, before) in &graph.releases {
         // Behind the last operation before it, which may be another one that tells the same.
         let at = |group: &usize| Some((stages[*group], order.iter().position(|other| other == group)?));
+        // The latest of them in time: first by stage, as a later stage is of the same iteration later, and then by place.
         let (stage, at) = before.iter().filter(|group| order.contains(group)).filter_map(at).max()?;
         stages[*release] = stage;
         order.insert(at + 1, *release);
@@ -192,6 +201,9 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
         let is_behind = |from: usize| place(from).is_some_and(|at| at < wait) && behind > wait;
         let latest =
             |(from, distance): &(usize, u32)| stages[*from] - i64::from(*distance) + i64::from(!is_behind(*from));
+        // With a release in stage s and a fill in stage f, interval k executes the release of iteration k - s and the fill of iteration k - f. The
+        // fill of t + D must come behind the release of t: interval t + D + f is not before interval t + s. With f = s - D both are in one interval,
+        // which is right if the fill stands behind a barrier that is behind the release; otherwise f is one more.
         let stage = released.iter().map(latest).max()?;
         // The slot was released in an iteration before, and what is released here is another one. Told behind the copies, it is known to be
         // another one, and the copies need no barrier of their own.
@@ -207,6 +219,7 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
         let at = order.iter().position(|group| group == fill)?;
         order.splice(at + 1..at + 1, told_later);
     }
+    // Stages may have become negative, as fills run ahead of all that was placed; they are counted from the first one on below.
     let (first, last) = (stages.iter().copied().min()?, stages.iter().copied().max()?);
     let mut placed: Vec<(OpId, i64)> = Vec::new();
     for group in order {

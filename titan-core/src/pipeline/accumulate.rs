@@ -66,6 +66,7 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
     let result = *kernel.op(mma).results.first()?;
     let place = kernel.block(body).args.iter().skip(1).position(|v| *v == acc)?;
     let hands_on = kernel.op(last).kind == OpKind::Continue(0) && kernel.op(last).args.get(place) == Some(&result);
+    // Between two MMAs nothing may see the accumulator: while one is in flight, its registers have no value.
     if !hands_on || users(kernel, body, acc) != [mma] || users(kernel, body, result) != [last] {
         return None;
     }
@@ -82,6 +83,7 @@ fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
             return None;
         }
     }
+    // The accumulator holds one stage for each MMA. Operands in two stages would need both to be held.
     let of_stage = stage(kernel, a).is_none_or(|other| other == perm);
     of_stage.then_some(Found { body, mma, perm, ends: ends?, place })
 }
@@ -105,6 +107,7 @@ fn one(edit: &mut Edit, around: Block, looped: OpId, found: &Found) -> Option<()
     edit.put_before(around, looped);
     let ty = edit.kernel.ty(started);
     edit.kernel.ops[looped.index()].args[3 + place] = started;
+    // Its operand becomes the loop's result below, when all other users of that result use `finished`.
     let finished = edit.one(OpKind::Ttg(TtgOp::AccFinish), &[started])?;
     edit.put_after(around, looped);
     // The result of the loop is the accumulator; the users of that result use the tile instead.

@@ -201,6 +201,8 @@ impl Dealt {
         let extents = made.args.get(1..)?;
         let at = (extents.len() + axis).checked_sub(2).filter(|at| *at < extents.len())?;
         // Each extent is one of the factors of the loop's bound. The factor is defined before the loop, since the bound is.
+        // Equal numbers are equal values, so that the product of the extents is the bound, and each number below it is
+        // one tile.
         let numbers = Numbers::new(kernel);
         let mut factors = factors(kernel, *hi);
         let mut before = Vec::new();
@@ -238,6 +240,7 @@ impl Dealt {
                         && same_extent(kernel, (param, *axis), tensor)
                 })
             });
+            // One store that is not clipped, and a program without a tile would write into another one's.
             clipped &= outside.is_some();
         });
         clipped.then_some(())
@@ -253,6 +256,8 @@ impl Dealt {
         args[1 + self.at] = clusters;
         let mut total = edit.i32(1)?;
         for extent in &args[1..] {
+            // With a rounded-up number of clusters along the axis, clusters times programs cover all tiles, and less
+            // than a cluster beyond them.
             total = edit.one(OpKind::Binary(BinOp::Mul), &[total, *extent])?;
         }
         edit.put_before(parent, self.looped);

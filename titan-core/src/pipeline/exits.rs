@@ -45,6 +45,8 @@ fn block(edit: &mut Edit, at: Block) {
         return;
     }
     // From the last branch to the first one: what follows a branch contains the branches that were changed.
+    // Moving the rest into an arm changes only what is behind the branch, so that the places of those before it stay
+    // valid.
     for (i, id) in before.iter().enumerate().rev() {
         if let Some(stays) = arm_that_stays(&edit.kernel, *id, *last) {
             move_rest(edit, at, i, stays);
@@ -78,6 +80,8 @@ fn move_rest(edit: &mut Edit, at: Block, i: usize, stays: usize) {
     let next = edit.kernel.op(*last).args.clone();
     let types: Vec<Ty> = next.iter().map(|v| edit.kernel.ty(*v)).collect();
     edit.kernel.ops[yields.index()].args = next;
+    // The arm that left now yields what it left with, and the block ends with the results of the branch: both arms end
+    // where they ended before.
     edit.kernel.ops[exits.index()].kind = OpKind::Yield;
     let inside = &mut edit.kernel.blocks[arm.index()].ops;
     inside.pop();

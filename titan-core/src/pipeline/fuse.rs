@@ -22,10 +22,13 @@ pub fn fuse(kernel: &Kernel) -> Option<Kernel> {
     let top = &kernel.block(kernel.body).ops;
     let specialized = *top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles))?;
     let [a, b] = kernel.op(specialized).regions[..] else { return None };
+    // Fused loops are executed together: a role that leaves its loop would take the other one with it.
     if leaves_a_loop(kernel, a) || leaves_a_loop(kernel, b) {
         return None;
     }
     let (fill, read) = match [a, b].map(|block| (fills(kernel, block), reads(kernel, block))) {
+        // One role only fills and the other one only reads. A role that does both has an order of its own between them,
+        // which fusion could violate.
         [(true, false), (false, true)] => (a, b),
         [(false, true), (true, false)] => (b, a),
         _ => return None,
@@ -112,6 +115,8 @@ impl Fuse {
     fn sequence(&mut self, edit: &mut Edit, fill: &[OpId], read: &[OpId]) -> Option<()> {
         let (mut fill, mut read) = (fill.iter(), read.iter());
         loop {
+            // Each round takes one loop of each role, so this ends with the shorter list; both must end together, as
+            // each fill belongs to one read.
             let (copies, computes) =
                 (self.up_to_loop(edit, &mut fill, true)?, self.up_to_loop(edit, &mut read, false)?);
             match (copies, computes) {
@@ -153,6 +158,7 @@ impl Fuse {
         let ([from], [to]) = (&fill.regions[..], &read.regions[..]) else { return None };
         // A filling role with carried values computes something, and is not fused.
         let bounds: Vec<Value> = fill.args.iter().map(|v| self.name(*v)).collect();
+        // Iterations that are dealt to programs are others than those from lo to hi.
         if bounds.len() != 3 || (*a == ForKind::Distributed) != (*b == ForKind::Distributed) {
             return None;
         }
@@ -202,6 +208,7 @@ impl Fuse {
         // No copy is in flight after the loop, so its shared memory may be reused.
         edit.raw(OpKind::Ttg(TtgOp::Finalize), &[], &[], Vec::new());
         let outer = std::mem::take(&mut edit.pending);
+        // Both loops have the same bounds and steps, so that iteration i of one is iteration i of the other.
         self.names.insert(*edit.kernel.block(from).args.first()?, counter);
         for id in edit.kernel.block(from).ops.clone() {
             if !edit.kernel.op(id).kind.is_terminator() {
@@ -210,6 +217,8 @@ impl Fuse {
         }
         let claims = |id: &&OpId| matches!(edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(_)));
         let claim = *edit.kernel.block(to).ops.iter().find(claims)?;
+        // The copies of an iteration come before its wait: a ring with a free slot never makes the fused loop wait for
+        // itself.
         edit.put_before(to, claim);
         edit.pending = outer;
         Some(())

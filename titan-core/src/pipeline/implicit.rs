@@ -38,6 +38,7 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
     let mut found = Vec::new();
     kernel.walk(&mut |id, op| {
         let (OpKind::For(ForKind::Pipelined), [body]) = (&op.kind, &op.regions[..]) else { return };
+        // The schedule counts iterations by the counter, and one that runs ahead by c has the counter plus c.
         if op.args.get(2).and_then(|s| kernel.int_constant(*s)) != Some(1) {
             return;
         }
@@ -48,6 +49,8 @@ pub fn candidates(kernel: &Kernel, staged: &dyn Fn(Value) -> bool) -> Vec<Candid
             let zero = op.args.last().and_then(|pad| kernel.constant(*pad)).is_some_and(is_zero);
             let loads = matches!(op.kind, OpKind::Load(..) | OpKind::GatherRows { .. });
             let plain = loads && zero && (staged(op.results[0]) || computed.contains(&op.results[0]));
+            // A copy that runs ahead reads the tensor earlier than the load did. Of an input that nothing writes, it
+            // reads the same.
             let input = op.args.first().and_then(|t| crate::analysis::number::root(kernel, *t));
             let input = input.is_some_and(|p| crate::analysis::forms::is_input(kernel, p));
             plain && input && op.args.iter().all(|v| computed_ahead(kernel, *body, &inside, *v, 0))
@@ -103,6 +106,7 @@ fn computed_ahead(kernel: &Kernel, body: Block, inside: &SortedSet<Value>, value
     if kernel.block(body).args.first() == Some(&value) {
         return true;
     }
+    // Definitions come before uses, so that the recursion ends; the limit keeps it from becoming too deep.
     let Some(op) = kernel.def_op(value).filter(|_| depth < 64) else { return false };
     let pure = matches!(
         op.kind,
@@ -161,6 +165,8 @@ pub fn pipeline(kernel: &Kernel, candidate: &Candidate, slots: u32) -> Option<Ke
     // After the last MMA: the release of the slot.
     let consumed = edit.one(OpKind::Ttg(TtgOp::Consumed), &[perm])?;
     edit.op(OpKind::Ttg(TtgOp::Release), &[consumed])?;
+    // Behind the last read and not at the end of the body: the sooner a slot is released, the sooner it is filled
+    // again.
     let behind = last_reader(&edit.kernel, body, perm)?;
     edit.put_after(body, behind);
     if let Some(op) = edit.kernel.ops.get_mut(candidate.op.index()) {
@@ -189,9 +195,13 @@ fn view(edit: &mut Edit, kernel: &Kernel, body: Block, perm: Value, (field, load
 pub(super) fn from_zero(edit: &mut Edit, looped: OpId) -> Option<()> {
     let op = edit.kernel.op(looped).clone();
     let ([lo, hi, ..], [body]) = (&op.args[..], &op.regions[..]) else { return None };
+    // The checker of expanded loops wants a constant first counter, of which it shows that `lo - m` does not wrap
+    // (theorem 15).
     if edit.kernel.int_constant(*lo).is_some() {
         return Some(());
     }
+    // hi - lo wraps if it exceeds 2³¹ - 1: then it is negative although lo < hi, which the assertion finds. If hi ≤ lo,
+    // there is no iteration, and n is 0.
     let some = edit.one(OpKind::Cmp(Pred::Lt), &[*lo, *hi])?;
     let [zero, span] = [edit.i32(0)?, edit.one(OpKind::Binary(BinOp::Sub), &[*hi, *lo])?];
     let n = edit.one(OpKind::Select, &[some, span, zero])?;
@@ -266,6 +276,8 @@ impl Ahead {
         if !self.inside.contains(&value) {
             return Some(value);
         }
+        // From results to operands, which were defined before: this ends. `known` keeps what was computed, so that each
+        // operation is copied once.
         let Def::Result(id, _) = edit.kernel.value(value).def else { return None };
         let op = edit.kernel.op(id).clone();
         let mut args = Vec::new();
@@ -281,6 +293,7 @@ impl Ahead {
 /// Changes the types of transposes of a tile in shared memory to shared memory.
 fn retype(kernel: &mut Kernel, view: Value) {
     let mut open = vec![view];
+    // Each transposed tile is the result of one operation, so none is pushed twice.
     while let Some(value) = open.pop() {
         let moved: Vec<Value> = kernel
             .ops

@@ -32,6 +32,7 @@ use crate::ir::{BinOp, Block, Kernel, OpId, OpKind, Pipe, Pred, RoleDecl, TtgOp,
 #[must_use]
 pub fn with_instances(kernel: &Kernel) -> Option<Kernel> {
     let mut made = kernel.clone();
+    // Each round replaces a role with several instances by roles with one, so that one fewer is left.
     while let Some(role) = made.roles.iter().position(|role| role.instances > 1) {
         made = several(&made, role)?;
     }
@@ -45,6 +46,8 @@ fn several(kernel: &Kernel, role: usize) -> Option<Kernel> {
     let regions = kernel.op(roles).regions.clone();
     let decl = kernel.roles.get(role)?.clone();
     let own = rings(kernel, *regions.get(role)?);
+    // Whoever shares a ring with the role must deal its tiles in the same way: it fills or reads the ring of the
+    // instance whose turn it is.
     let partners: SortedSet<usize> =
         (0..regions.len()).filter(|i| *i != role && !rings(kernel, regions[*i]).is_disjoint(&own)).collect();
     let shared: SortedSet<Pipe> = partners
@@ -196,6 +199,7 @@ fn branches(
         return Some(());
     }
     let number = edit.i32(first)?;
+    // The last arm needs no condition: turn is a remainder by the number of instances.
     let own = edit.one(OpKind::Cmp(Pred::Eq), &[turn, number])?;
     let here = |edit: &mut Edit| {
         copied(edit);
@@ -209,6 +213,7 @@ fn with_rings(edit: &mut Edit, ops: &[OpId], names: &mut SortedMap<Value, Value>
     let (old_ops, old_values) = (edit.kernel.ops.len(), edit.kernel.values.len());
     edit.copies(ops, names);
     let renamed = |ring: &mut Pipe| *ring = rings.get(ring).copied().unwrap_or(*ring);
+    // Only the copies are renamed. The original operations may be copied again, for the next instance.
     for op in &mut edit.kernel.ops[old_ops..] {
         if let OpKind::Ttg(TtgOp::Acquire(ring) | TtgOp::Ready(ring) | TtgOp::Claim(_, ring)) = &mut op.kind {
             renamed(ring);

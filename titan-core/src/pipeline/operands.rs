@@ -60,6 +60,7 @@ pub(super) fn only_read_by(kernel: &Kernel, body: Block, tile: Value, by: &dyn F
 
 /// Whether a tile is computed from loads of the loop, scalars and values from outside of it alone. Collects the loads.
 fn only_loads(kernel: &Kernel, inside: &SortedSet<Value>, tile: Value, loads: &mut SortedSet<Value>) -> bool {
+    // From results to operands, which were defined before: this ends.
     if !inside.contains(&tile) || matches!(kernel.ty(tile), Ty::Scalar(_)) || loads.contains(&tile) {
         return true;
     }

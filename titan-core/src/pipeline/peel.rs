@@ -103,6 +103,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
     let (bounds, init) = args.split_at(3);
     let [lo, hi, step] = bounds[..] else { return None };
     edit.loc = loc;
+    // A loop may have no iteration at all: then there is none to peel, and the accumulator is what it started with.
     let some = edit.one(OpKind::Cmp(Pred::Lt), &[lo, hi])?;
     // The branch returns the results of the loop, with the tile in place of the accumulator.
     let mut types: Vec<Ty> = results.iter().map(|v| edit.kernel.ty(*v)).collect();
@@ -116,6 +117,7 @@ fn one(edit: &mut Edit, found: &Found) -> Option<()> {
         edit.copies(ops, &mut names);
         edit.loc = loc;
         let next: Vec<Value> = edit.kernel.op(*last).args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
+        // Does not wrap: lo < hi, and the step is 1.
         let second = edit.one(OpKind::Binary(BinOp::Add), &[lo, step])?;
         let rest = edit.kernel.ops.get_mut(looped.index())?;
         rest.args = [vec![second, hi, step], next].concat();

@@ -62,6 +62,8 @@ pub fn persistent(kernel: &Kernel, rows: i32) -> Result<Kernel, NoWalk> {
     let ops = &kernel.block(kernel.body).ops;
     let roles = ops.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles)).ok_or(NoWalk::NoRoles)?;
     let regions = kernel.op(*roles).regions.clone();
+    // A program that walks over tiles has a fixed share of them. If tiles differ in work, the device would have
+    // balanced them better.
     if !is_even(kernel, &regions) {
         return Err(NoWalk::Uneven);
     }
@@ -138,6 +140,7 @@ fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr], rows: i32) -> Opti
         number = edit.one(OpKind::Binary(BinOp::Mul), &[number, *extent])?;
     }
     let body = edit.block(&[Ty::I32], |edit, args| {
+        // A permutation of the numbers of tiles, so that each tile is computed once, in whatever order.
         let kind = if all.len() > 1 { OpKind::UnflattenGrouped(rows) } else { OpKind::Unflatten };
         let places = edit.op(kind, &[&[args[0]], &all[..]].concat())?;
         edit.pending.extend(inner);
@@ -147,6 +150,7 @@ fn walk(edit: &mut Edit, region: Block, extents: &[HostExpr], rows: i32) -> Opti
             let old = edit.kernel.op(id).results.first().copied().filter(|_| is_within(&edit.kernel, inner, id));
             if let Some(old) = old {
                 let place = places.get(usize::from(axis)).copied();
+                // An axis that the grid does not have is of extent 1, and its index is 0.
                 edit.replace(old, place.unwrap_or(zero));
                 edit.pending.retain(|pending| *pending != id);
                 edit.kernel.blocks.iter_mut().for_each(|block| block.ops.retain(|op| *op != id));

@@ -41,6 +41,8 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     }
     let mut slice = Slice { kernel, ops: SortedSet::new(), values: SortedSet::new() };
     slice.find()?;
+    // What both roles need of ragged tiles is computed once, before them, so that the bounds of their loops are the
+    // same values.
     let shared = slice.before_roles(ops);
     let ops: Vec<OpId> = ops.iter().copied().filter(|id| !shared.contains(id)).collect();
     let mut edit = Edit::new(kernel.clone());
@@ -60,6 +62,8 @@ pub fn split(kernel: &Kernel, warps: u32) -> Option<Kernel> {
     let roles = std::mem::take(&mut edit.pending);
     let body = &mut edit.kernel.blocks[kernel.body.index()].ops;
     body.splice(.., shared.into_iter().chain(roles).chain([*last]));
+    // The role that computes keeps the operations themselves, and the other one got copies of its slice before they
+    // were taken out here.
     without_copies(&mut edit.kernel, consumer);
     edit.kernel.roles = NAMES.iter().zip([1, warps]).map(|(name, warps)| RoleDecl::one(name, warps)).collect();
     Some(edit.kernel.canonical())
@@ -112,6 +116,8 @@ impl Slice<'_> {
             return None;
         }
         let mut known = 0;
+        // Both sets only grow, and are sets of values and operations of the kernel: after finitely many rounds nothing
+        // is added. Then everything from which something in the slice is computed is in it.
         while known != self.values.len() + self.ops.len() {
             known = self.values.len() + self.ops.len();
             for value in self.values.clone() {
@@ -140,6 +146,7 @@ impl Slice<'_> {
         let (mut found, mut wanted): (Vec<OpId>, SortedSet<Value>) = (Vec::new(), SortedSet::new());
         for id in ops.iter().rev().skip_while(|id| **id != last) {
             let op = self.kernel.op(*id);
+            // Backwards: when an operation is looked at, all that use it have been.
             if *id == last || op.results.iter().any(|v| wanted.contains(v)) {
                 if !op.regions.is_empty() || !self.is_repeatable(op) {
                     return None;
@@ -187,6 +194,7 @@ impl Slice<'_> {
             | Family::Nv(_)
             | Family::Amd(_) => return None,
         }
+        // A role that leaves a loop or branch early would leave out fills which the other role waits for.
         let ends = |block: &Block| {
             let last = self.kernel.block(*block).ops.last().map(|id| &self.kernel.op(*id).kind);
             matches!(last, Some(OpKind::Yield | OpKind::Continue(0)))
@@ -251,6 +259,7 @@ impl Slice<'_> {
         let op = self.kernel.op(looped);
         let body = *op.regions.first()?;
         let last = self.kernel.op(*self.kernel.block(body).ops.last()?);
+        // A carried value is needed as a whole: what it is first, what it becomes, and what it is called inside.
         let values = [op.args.get(3 + place)?, last.args.get(place)?, self.kernel.block(body).args.get(1 + place)?];
         self.values.extend(values);
         self.values.insert(*op.results.get(place)?);
@@ -285,6 +294,8 @@ impl Slice<'_> {
             );
             return computed || matches!(op.kind, OpKind::Load(..)) && from_input(0);
         }
+        // An element of an input is the same for both roles. Of a tensor that the kernel writes, each could read
+        // another one.
         if op.kind == OpKind::Get {
             return number && from_input(0);
         }

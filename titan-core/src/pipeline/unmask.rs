@@ -75,6 +75,8 @@ fn find(kernel: &Kernel, looped: OpId, tiles: bool) -> Option<Found> {
     let op = kernel.op(looped);
     let body = *op.regions.first()?;
     let (OpKind::For(kind), [from, _, step, ..]) = (&op.kind, &op.args[..]) else { return None };
+    // With step 1 from a number that is not negative, the counter of an iteration is its number plus the first one, as
+    // thresholds assume.
     let is_plain = *kind != ForKind::Distributed && kernel.int_constant(*step) == Some(1);
     if !is_plain || !is_natural(kernel, *from) || leaves(kernel, body) || !has_mma(kernel, body) {
         return None;
@@ -117,6 +119,7 @@ fn has_mma(kernel: &Kernel, body: Block) -> bool {
 fn used(kernel: &Kernel, body: Block) -> Vec<OpId> {
     let mut needed: SortedSet<Value> = SortedSet::new();
     let mut used = Vec::new();
+    // Backwards, users come before what they use, so that one pass suffices.
     for id in kernel.block(body).ops.iter().rev() {
         let op = kernel.op(*id);
         let idle = op.kind.effect() == Effect::Pure && op.regions.is_empty();
@@ -140,6 +143,7 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     for threshold in thresholds {
         let next = threshold.value(edit)?;
         end = Some(match end {
+            // Below the least threshold, all masks are true.
             Some(end) => edit.one(OpKind::Binary(BinOp::Min), &[end, next])?,
             None => next,
         });
@@ -156,6 +160,8 @@ fn split(edit: &mut Edit, around: Block, found: &Found) -> Option<()> {
     let first: Vec<Value> = results.iter().filter_map(renamed).collect();
     edit.put_before(around, *looped);
     let rest = edit.kernel.ops.get_mut(looped.index())?;
+    // from ≤ end ≤ to: the iterations of both loops are those of the one before, in the same order, and the second
+    // begins with what the first carried. If to < from, end is `to`, and neither loop has an iteration.
     rest.args = [vec![end, to, args[2]], first].concat();
     Some(())
 }
@@ -169,6 +175,8 @@ fn remove_masks(edit: &mut Edit, looped: OpId, masks: &SortedSet<Value>) -> Opti
     for id in edit.kernel.block(body).ops.clone() {
         let op = edit.kernel.op(id).clone();
         let Some(result) = op.results.first().copied().filter(|_| op.results.len() == 1) else { continue };
+        // In program order: what follows from true conditions is known to be true behind them. An `and` with one true
+        // operand is its other one.
         let all = !op.args.is_empty() && op.args.iter().all(|v| known.contains(v));
         let replaced = match (&op.kind, &op.args[..]) {
             (OpKind::Select, [mask, then, _]) if known.contains(mask) => Some(*then),

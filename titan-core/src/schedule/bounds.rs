@@ -67,6 +67,7 @@ impl Bounds {
 pub fn bounds(graph: &Graph) -> Bounds {
     let mut sums = vec![0; graph.units().len()];
     for op in graph.ops() {
+        // The sums fit: validation limits all occupancies of a graph together (`graph::sums`).
         op.unit.into_iter().for_each(|unit| sums[unit] += op.occupancy);
     }
     let mut resource: Option<(usize, i64)> = None;
@@ -91,8 +92,12 @@ pub(super) fn maximum_ratio(ops: usize, edges: &[Edge], is_in: impl Fn(usize) ->
     let mut best = None;
     while let Some(cycle) = positive_cycle(ops, edges, &inside, above) {
         let sum = |term: &dyn Fn(&Edge) -> i64| cycle.iter().map(|e| term(&edges[*e])).sum::<i64>();
+        // The distance is positive: no valid graph has a cycle of distance 0 (T1004), so the ratio exists.
         let (latency, distance) = (sum(&|edge| edge.latency), sum(&|edge| edge.distance));
         let divisor = greatest_divisor(latency, distance);
+        // Reduced fractions keep the weights of the next round small. Example: cycles of the ratios 559 / 3 and 256 /
+        // 1. From -1 / 1, whichever is found first is the next bound; above 559 / 3 only 256 / 1 weighs more than zero,
+        // and above that nothing does: the search ends with 256.
         above = Ratio { latency: latency / divisor, distance: distance / divisor };
         best = Some(Critical { edges: cycle, ratio: above });
     }
@@ -122,6 +127,8 @@ fn positive_cycle(ops: usize, edges: &[Edge], inside: &[usize], above: Ratio) ->
     let weight = |edge: &Edge| {
         i128::from(edge.latency) * i128::from(above.distance) - i128::from(edge.distance) * i128::from(above.latency)
     };
+    // A walk may begin at any operation, so all potentials begin with 0: cycles that cannot be reached from a first
+    // operation are found as well.
     let mut potential = vec![0_i128; ops];
     let mut by: Vec<Option<usize>> = vec![None; ops];
     loop {
@@ -138,6 +145,8 @@ fn positive_cycle(ops: usize, edges: &[Edge], inside: &[usize], above: Ratio) ->
         if !is_changed {
             return None;
         }
+        // Asked after each round, so that the search stops as soon as there is a cycle, and does not need all rounds
+        // for it.
         if let Some(cycle) = closed(edges, &by) {
             return Some(cycle);
         }
@@ -150,6 +159,8 @@ fn closed(edges: &[Edge], by: &[Option<usize>]) -> Option<Vec<usize>> {
     let mut met = vec![usize::MAX; by.len()];
     for start in 0..by.len() {
         let mut at = start;
+        // Each operation is met once in all walks together, so this ends. A walk that comes to where an earlier one was
+        // has found no cycle there; one that returns to where it itself was has.
         while met[at] == usize::MAX {
             met[at] = start;
             let Some(e) = by[at] else { break };

@@ -40,6 +40,7 @@ pub fn check(graph: &Graph, schedule: &Schedule, live: Option<i64>) -> Result<()
     }
     if schedule.ii < 1 {
         let title = format!("an initiation interval of {} cycles", schedule.ii);
+        // Everything below divides by the interval.
         return Err(vec![wrong(Site::Interval, title, "it has at least one cycle")]);
     }
     let places = entries(graph, schedule, &mut errors);
@@ -82,6 +83,7 @@ fn entries(graph: &Graph, schedule: &Schedule, errors: &mut Errors) -> Option<Ve
         let title = format!("`{}` is not placed", op.name);
         errors.push(wrong(Site::Whole, title, "add a line for it"));
     }
+    // Names are distinct in a valid graph and each was placed at most once, so this is a bijection if none is missing.
     places.into_iter().collect()
 }
 
@@ -102,6 +104,8 @@ fn stages(schedule: &Schedule, errors: &mut Errors) {
         used.push(stage);
     }
     let (first, last) = (used.iter().min().copied().unwrap_or(0), used.iter().max().copied().unwrap_or(0));
+    // A schedule that begins in a later stage is the same one with empty stages before it, which would be executed for
+    // nothing.
     if first != 0 {
         let title = format!("the first stage that is used is {first}");
         errors.push(wrong(Site::Whole, title, "count cycles from the first operation"));
@@ -142,6 +146,7 @@ fn dependences(graph: &Graph, schedule: &Schedule, places: &[At], errors: &mut E
     let ii = i128::from(schedule.ii);
     for edge in graph.edges() {
         let (from, to) = (places[edge.from], places[edge.to]);
+        // Shown for iteration 0 of the first operation. For any other, both sides grow by the same multiple of II.
         let ready = from.cycle + i128::from(edge.latency);
         let issued = to.cycle + ii * i128::from(edge.distance);
         let (first, second) = (&graph.ops()[edge.from].name, &graph.ops()[edge.to].name);
@@ -179,6 +184,8 @@ fn units(graph: &Graph, schedule: &Schedule, places: &[At], errors: &mut Errors)
         }
         for (j, b) in graph.ops().iter().enumerate().skip(i + 1) {
             let Some(unit) = a.unit.filter(|unit| b.unit == Some(*unit)) else { continue };
+            // Example: II = 10, a in cycle 3 for 4 cycles, b in cycle 15 for 2: 12 cycles later, thus r = 2 < 4. The
+            // instance of b that is one iteration older begins two cycles after a, which still holds the unit.
             let after = (places[j].cycle - places[i].cycle).rem_euclid(ii);
             if after < i128::from(a.occupancy) || ii - after < i128::from(b.occupancy) {
                 let title = format!("`{}` and `{}` hold `{}` at the same time", a.name, b.name, graph.units()[unit]);
@@ -205,6 +212,9 @@ fn weight(graph: &Graph, schedule: &Schedule, places: &[At], limit: Option<i64>)
         let of = |op: usize| {
             let weight = i128::from(graph.ops()[op].weight);
             // Iterations from the first that has not ended to the last that has begun.
+            // Iterations i with start + i · II ≤ cycle are those up to ⌊(cycle − start) / II⌋; those that have ended by
+            // then, up to ⌊(cycle − end) / II⌋. All between are live. With start 7, end 32, II = 10 in cycle 11: 0 −
+            // (−3) = 3.
             let begun = (cycle - places[op].cycle).div_euclid(ii);
             let ended = (cycle - ends[op]).div_euclid(ii);
             weight * (begun - ended)

@@ -385,6 +385,8 @@ fn sums(ops: &[Op], edges: &[Edge], errors: &mut Errors) {
     let mut total = |what: &str, most: i64, terms: &mut dyn Iterator<Item = (Site, i64)>| {
         let mut sum = 0_i64;
         for (site, term) in terms {
+            // With these limits, every sum and product of the search fits in 64 bits (`Ratio::exceeds`), and in the
+            // checker's 128 bits anyway.
             sum = match sum.checked_add(term).filter(|sum| *sum <= most) {
                 Some(sum) => sum,
                 None => {
@@ -416,6 +418,8 @@ fn circle(ops: &[Op], edges: &[Edge]) -> Option<Diagnostic<Site>> {
     same().for_each(|(_, edge)| waits[edge.to] += 1);
     let mut free: Vec<usize> = (0..ops.len()).filter(|op| waits[*op] == 0).collect();
     let mut is_left = vec![true; ops.len()];
+    // Each operation becomes free once, when the last that it waits for is removed: this ends after as many rounds as
+    // there are operations.
     while let Some(op) = free.pop() {
         is_left[op] = false;
         for (_, edge) in same().filter(|(_, edge)| edge.from == op) {
@@ -427,6 +431,8 @@ fn circle(ops: &[Op], edges: &[Edge]) -> Option<Diagnostic<Site>> {
     }
     let mut at = is_left.iter().position(|left| *left)?;
     let mut path: Vec<(usize, usize)> = Vec::new();
+    // Each round adds an operation that is not in the path yet, and every remaining one waits for a remaining one: so
+    // the path returns to itself.
     let first = loop {
         if let Some(first) = path.iter().position(|(op, _)| *op == at) {
             break first;

@@ -17,6 +17,9 @@ pub(super) fn live_weight(graph: &Graph, ii: i64, cycles: &[i64]) -> i64 {
     let mut always = 0;
     let mut changes: Vec<(i64, i64)> = Vec::new();
     for ((op, cycle), end) in graph.ops().iter().zip(cycles).zip(ends).filter(|((op, _), _)| op.weight > 0) {
+        // Example: II = 10, live from cycle 7 to cycle 32, so for 25 cycles. Two instances are live in every cycle of
+        // the interval. The rest of 5 cycles is from 7 to 12, that is from 7 to the end of the interval and from its
+        // beginning to 2: there, three are live.
         let length = end - cycle;
         always += op.weight * (length / ii);
         let (start, end) = (cycle.rem_euclid(ii), end.rem_euclid(ii));

@@ -46,6 +46,8 @@ impl Depths {
     pub(super) fn of(graph: &Graph, ii: i64, steps: &mut Steps) -> Result<Depths, Exhausted> {
         let n = graph.ops().len();
         let mut all = Depths { depth: vec![0; n], height: vec![0; n] };
+        // Bellman and Ford: after round k, every path of k edges is counted. A path without repeated operations has at
+        // most n - 1.
         for _ in 0..n {
             steps.take(graph.edges().len())?;
             let mut is_changed = false;
@@ -84,6 +86,8 @@ fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<
     for component in critical {
         let ops = &recurrences.all[component].ops;
         let reach = |from: &[usize], along| adjacency.reached(graph, from, along);
+        // What lies on a path from a recurrence that was taken to this one, or back, is placed with it: later, it would
+        // have placed neighbours on both sides and a window that they leave by chance.
         let (after, before) = (reach(&taken, true), reach(&taken, false));
         let (below, above) = (reach(ops, true), reach(ops, false));
         let is_between = |op: usize| after[op] && above[op] || before[op] && below[op];
@@ -92,6 +96,7 @@ fn sets(graph: &Graph, adjacency: &Adjacency, recurrences: &Recurrences) -> Vec<
         taken.extend(&set);
         all.push(set);
     }
+    // So every operation is in one set: in the first that takes it, or in this one.
     all.push((0..n).filter(|op| !is_taken[*op]).collect());
     all
 }
@@ -130,6 +135,8 @@ pub(super) fn swing(problem: &Problem<'_>, depths: &Depths, steps: &mut Steps) -
             if ready.is_empty() {
                 // Nothing of the set is beside the order: begin with the operation that has the most cycles below it.
                 is_down = true;
+                // The set is not empty, so there is one, and the round pushes it: no round of the loop around is
+                // without progress.
                 ready.extend(set.iter().copied().max_by_key(|op| (depths.height[*op], Reverse(*op))));
             }
             while let Some(op) = pick(graph, &ready, depths, is_down) {
@@ -139,6 +146,8 @@ pub(super) fn swing(problem: &Problem<'_>, depths: &Depths, steps: &mut Steps) -
                 set.retain(|other| *other != op);
                 let next: Vec<usize> = if is_down { below(op).collect() } else { above(op).collect() };
                 for other in next.into_iter().filter(|other| set.contains(other)) {
+                    // Only operations of the set join, and what is pushed has left the set: so none is pushed twice,
+                    // and `ready` runs empty.
                     if !ready.contains(&other) {
                         ready.push(other);
                     }

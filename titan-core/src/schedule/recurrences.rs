@@ -48,6 +48,7 @@ impl Adjacency {
         let mut is_reached = vec![false; self.out.len()];
         let mut left = from.to_vec();
         while let Some(op) = left.pop() {
+            // Only operations that were not reached before add more, so each adds its edges once.
             if !std::mem::replace(&mut is_reached[op], true) {
                 let edges = if along { &self.out[op] } else { &self.into[op] };
                 left.extend(edges.iter().map(|e| &graph.edges()[*e]).map(|e| if along { e.to } else { e.from }));
@@ -66,6 +67,9 @@ impl Recurrences {
             if of[op] == usize::MAX {
                 let after = adjacency.reached(graph, &[op], true);
                 let before = adjacency.reached(graph, &[op], false);
+                // Reached in both directions is the definition of a strongly connected component. It costs a search of
+                // the graph for each component, where Tarjan's algorithm needs one; with as few operations as a loop
+                // has, the definition is preferred.
                 let group: Vec<usize> = (0..n).filter(|other| after[*other] && before[*other]).collect();
                 group.iter().for_each(|other| of[*other] = groups.len());
                 groups.push(group);
@@ -77,6 +81,8 @@ impl Recurrences {
         of.iter_mut().for_each(|group| *group = place[*group]);
         let component = |(i, group): (usize, &usize)| Component {
             ops: groups[*group].clone(),
+            // Every cycle of edges lies in one component, so that the maximum over a component's edges is that of all
+            // cycles through its operations.
             ratio: maximum_ratio(n, graph.edges(), |op| of[op] == i).map(|critical| critical.ratio),
         };
         let all = order.iter().enumerate().map(component).collect();
@@ -92,6 +98,8 @@ fn topological(graph: &Graph, of: &[usize], count: usize) -> Vec<usize> {
     between.iter().for_each(|(_, to)| waits[*to] += 1);
     let mut is_done = vec![false; count];
     let mut order = Vec::with_capacity(count);
+    // Each round finishes one component. There is always one that waits for none of the remaining ones: otherwise going
+    // from each to one that it waits for would return to a component, and these would reach each other.
     while let Some(next) = (0..count).find(|group| !is_done[*group] && waits[*group] == 0) {
         is_done[next] = true;
         order.push(next);

@@ -37,11 +37,15 @@ fn body(graph: &Graph, ii: i64, cycles: &[i64]) -> Vec<usize> {
         .filter(|edge| edge.from != edge.to && cycles[edge.from] == cycles[edge.to] + ii * edge.distance)
         .map(|edge| (edge.from, edge.to))
         .collect();
+    // Edges that are met exactly with a latency of 0: both operations are issued in one cycle of the interval, though
+    // perhaps in different stages.
     exact.iter().for_each(|(_, to)| waits[*to] += 1);
     let mut left: Vec<usize> = (0..cycles.len()).collect();
     left.sort_by_key(|op| (cycles[*op] % ii, *op));
     let mut order = Vec::with_capacity(left.len());
     while !left.is_empty() {
+        // The first in cycle order that waits for none. Those before it in the list wait, and what they wait for has
+        // the same cycle of the interval, so the order still follows the cycles.
         let next = left.iter().position(|op| waits[*op] == 0).unwrap_or(0);
         let op = left.remove(next);
         exact.iter().filter(|(from, _)| *from == op).for_each(|(_, to)| waits[*to] -= 1);
@@ -70,6 +74,8 @@ pub(super) fn sequential(graph: &Graph) -> Schedule {
         now = cycles[op] + ops[op].occupancy;
         // Also an operation that takes no time is issued before the next iteration begins.
         end = end.max(now).max(cycles[op] + 1);
+        // An edge to a later iteration is met because that iteration begins at `end` or later, and `end` is not before
+        // this result is there.
         for edge in graph.edges().iter().filter(|edge| edge.from == op) {
             let ready = cycles[op] + edge.latency;
             end = end.max(ready);

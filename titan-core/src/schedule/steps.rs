@@ -25,6 +25,8 @@ impl Steps {
     pub(super) fn take(&mut self, count: usize) -> Result<(), Exhausted> {
         // A comparison with nothing is a step, too: every loop takes some.
         let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
+        // What is left only falls, and every loop of the search takes at least one step in each round: this bounds the
+        // whole search.
         self.left = self.left.checked_sub(count).ok_or(Exhausted)?;
         Ok(())
     }

@@ -109,6 +109,9 @@ enum Try {
 /// Why there is none; [`plan`](super::plan) falls back on the sequential schedule.
 pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
     let least = bounds(graph).least();
+    // Upward from the bound, so the first interval with a schedule within the limits is the least one for which this
+    // search finds any. The sequential schedule is legal at its own interval: at that interval, overlapping gains
+    // nothing.
     let (first, end) = match graph.ii() {
         Some(ii) if ii < least => return Err(Stop::BelowBounds { least }),
         Some(ii) => (ii, ii + 1),
@@ -120,6 +123,7 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
     for ii in first..end {
         let tried = problem.interval(ii, &mut steps).map_err(|Exhausted| Stop::Steps { ii })?;
         let Some(schedule) = tried else { continue };
+        // A longer interval has fewer iterations in flight, so going on may satisfy either limit.
         if options.stages.is_some_and(|limit| schedule.stages > limit) {
             continue;
         }
@@ -135,6 +139,7 @@ impl Problem<'_> {
     /// The schedule for an interval, if a try finds one.
     fn interval(&self, ii: i64, steps: &mut Steps) -> Result<Option<Schedule>, Exhausted> {
         let depths = Depths::of(self.graph, ii, steps)?;
+        // The order depends on the interval, because the lengths of edges between iterations do.
         let order = swing(self, &depths, steps)?;
         let groups: [&[Try]; 3] = [
             &[Try::Swing(Choice::Near), Try::Swing(Choice::Snug)],
@@ -151,11 +156,14 @@ impl Problem<'_> {
                 };
                 let Some(cycles) = cycles else { continue };
                 let settled = self.settle(ii, &cycles, steps)?;
+                // Both are legal. Settling shortens some lives and may lengthen others, so the better one is taken.
                 for schedule in [cycles, settled].map(|cycles| placed(self.graph, ii, &cycles)) {
                     let key = |schedule: &Schedule| (schedule.live, schedule.stages);
                     best = best.filter(|best| key(best) <= key(&schedule)).or(Some(schedule));
                 }
             }
+            // Later groups find more, but they keep results live for longer. They are for intervals at which nothing
+            // else fits.
             if best.is_some() {
                 return Ok(best);
             }
@@ -190,6 +198,7 @@ impl Problem<'_> {
     ) -> Result<Option<Vec<i64>>, Exhausted> {
         let mut state = State::new(self, ii, false);
         for &op in order {
+            // Dependences cannot be the reason (see `State`): no cycle of the window has its unit free.
             let Some(place) = state.place(op, depths.depth[op], choice, steps)? else { return Ok(None) };
             state.put(op, place, steps)?;
         }
@@ -213,6 +222,8 @@ impl Problem<'_> {
         let mut last: Vec<Option<i64>> = vec![None; n];
         // How often an operation found no free cycle. Those with the most failures are placed first: the others have more choices.
         let mut failures = vec![0_usize; n];
+        // The measure that falls is the number of placements that are left, not the number of unplaced operations: that
+        // may rise again.
         for _ in 0..PLACEMENTS * n {
             steps.take(n)?;
             // Of equal ones the last one is taken, which is the first of the sequence.
@@ -227,11 +238,15 @@ impl Problem<'_> {
                 None => {
                     failures[op] += 1;
                     let (low, high) = state.window(op, wanted);
+                    // Later than the last time, so that two operations which displace each other do not do so in the
+                    // same cycles again. When the window is used up, its recurrence starts anew, with `last` as it is.
                     let next = last[op].map_or(low, |last| low.max(last + 1));
                     if next > high {
                         // The rest of its recurrence leaves no other cycle: begin again with it.
                         state.remove(&self.recurrences.all[self.recurrences.of[op]].ops, steps)?;
                     }
+                    // Removing an operation widens the windows of its recurrence, and never narrows one. Those that
+                    // stay are still legal among each other.
                     let in_way = state.table.overlapping(&self.graph.ops()[op], next);
                     state.remove(&in_way, steps)?;
                     next
@@ -269,6 +284,8 @@ impl Problem<'_> {
                 (Search::Down, None, Some(due)) => (cycles[op], due),
                 (Search::Up, None, _) | (Search::Down, _, _) => continue,
             };
+            // For the time of the search the operation itself is not in its way, so that its own cycle is found at the
+            // latest.
             state.table.release(op, &ops[op]);
             let cycle = state.table.free(&ops[op], (low, high), search, steps)?.unwrap_or(cycles[op]);
             state.table.reserve(op, &ops[op], cycle);
@@ -295,6 +312,10 @@ impl Problem<'_> {
                 -(-early).div_euclid(ii)
             });
             let earliest = component.ops.iter().map(|op| cycles[*op]).min().unwrap_or(0);
+            // Example: II = 10, an edge of latency 25 and distance 0 from cycle 3 to cycle 4. It is met from cycle 28
+            // on: 24 cycles are missing, so the recurrence moves by three intervals, to cycle 34, and uses the same
+            // cycle of the interval as before. A negative number moves it to earlier stages. Without edges into it, it
+            // begins in the first stage.
             let count = missing.max().unwrap_or(-earliest.div_euclid(ii));
             shift(&mut cycles, &component.ops, count);
         }
@@ -302,6 +323,8 @@ impl Problem<'_> {
         // time. Against the order, so that the ones after have moved already.
         for (i, component) in self.recurrences.all.iter().enumerate().rev() {
             let is_inside = |op: usize| self.recurrences.of[op] == i;
+            // Moving later by whole intervals keeps every edge into it, and there are none from other recurrences;
+            // those out of it limit the number.
             let is_first =
                 component.ops.iter().flat_map(|op| &self.adjacency.into[*op]).all(|e| is_inside(edges[*e].from));
             let out = component.ops.iter().flat_map(|op| &self.adjacency.out[*op]).map(|e| &edges[*e]);
@@ -371,6 +394,8 @@ impl<'p, 'g> State<'p, 'g> {
         let has_before = problem.adjacency.into[op].iter().any(|e| is_placed(edges[*e].from));
         let has_after = problem.adjacency.out[op].iter().any(|e| is_placed(edges[*e].to));
         // With readers only, as late as possible; otherwise as early as possible, which is nearest to what is waited for.
+        // A result is live from its operation to its last reader. If only readers are placed, the latest cycle shortens
+        // the life of this result; if what is waited for is placed, the earliest cycle shortens the lives of operands.
         let is_down = self.high[op].is_some() && (self.low[op].is_none() || has_after && !has_before);
         let reach = self.ii - 1;
         let (low, high) = match self.high[op] {
@@ -408,6 +433,9 @@ impl<'p, 'g> State<'p, 'g> {
         for component in changed {
             let ops = &recurrences.all[component].ops;
             for &op in ops {
+                // A window is the intersection of what the placed operations leave. An intersection cannot be undone
+                // for one of them, so those of the whole recurrence are computed again from the placed ones that are
+                // left.
                 (self.low[op], self.high[op]) = (None, None);
             }
             for &op in ops {
@@ -431,6 +459,9 @@ impl<'p, 'g> State<'p, 'g> {
                 steps.take(1)?;
                 let Some(low) = self.low[at].filter(|_| counts(edge.from, edge.to)) else { continue };
                 let raised = low + edge.latency - self.ii * edge.distance;
+                // Only an operation whose bound rises goes into the queue. With no cycle longer than zero, a bound is
+                // at most the length of the longest simple path, so each rises finitely often. Example: at II = 5 a
+                // cycle with latency 15 and distance 3 has the length 15 - 3 · 5 = 0, and ends after one round.
                 if self.low[edge.to].is_none_or(|low| low < raised) {
                     self.low[edge.to] = Some(raised);
                     left.push_back(edge.to);

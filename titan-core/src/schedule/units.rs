@@ -40,6 +40,7 @@ impl Table {
         if let Some(unit) = op.unit {
             let held = Held { op: index, start: cycle.rem_euclid(self.ii), cycles: op.occupancy };
             let all = &mut self.held[unit];
+            // Sorted by first cycles, which `blocking` relies on.
             all.insert(all.partition_point(|other| other.start < held.start), held);
         }
     }
@@ -54,6 +55,9 @@ impl Table {
     /// has ended by then, and the reservation has ended when the new one begins again, II − x cycles later.
     fn overlaps(&self, held: Held, cycle: i64, cycles: i64) -> bool {
         let ahead = (held.start - cycle).rem_euclid(self.ii);
+        // Example: II = 10, held from 8 for 4 cycles, thus 8, 9, 0, 1. For a new one from 1 for 2 cycles: 7 cycles
+        // ahead, which is not below 2; but 7 + 4 > 10: the reservation reaches around the end of the interval into it.
+        // From 2 it is 6 ahead, and 6 + 4 = 10: disjoint.
         ahead < cycles || ahead + held.cycles > self.ii
     }
 
@@ -97,6 +101,7 @@ impl Table {
         };
         let Some(unit) = op.unit else { return Ok(Some(cycle)) };
         let (low, high) = match search {
+            // More than II cycles are the same cycles of the interval again, so the range has at most II.
             Search::Up => (low, high.min(low + self.ii - 1)),
             Search::Down => (low.max(high - self.ii + 1), high),
         };
@@ -107,6 +112,7 @@ impl Table {
                 Search::Up => (held.start + held.cycles - cycle).rem_euclid(self.ii),
                 Search::Down => (cycle + op.occupancy - held.start).rem_euclid(self.ii),
             };
+            // At least one cycle further in each round, so this ends; with II, it leaves the range at once.
             let past = if past == 0 { self.ii } else { past };
             cycle += match search {
                 Search::Up => past,
@@ -146,6 +152,8 @@ impl Table {
         up.into_iter().chain(down).for_each(|cycle| offer(2, cycle));
         for (held, next) in before.zip(all) {
             steps.take(1)?;
+            // Between two reservations, an operation that begins or ends at one of them leaves one piece of free
+            // cycles, or none if it fits exactly. Anywhere else it leaves two.
             let end = held.start + held.cycles;
             // The free cycles between the two; a single reservation is followed by itself.
             let gap = if all.len() == 1 { self.ii - held.cycles } else { (next.start - end).rem_euclid(self.ii) };

@@ -63,6 +63,7 @@ pub fn synchronize(kernel: &mut Kernel) -> usize {
     let all = kernel.laid_out.as_deref().map_or(1, |laid| laid.warps);
     for (id, role) in &warp_sets {
         let warps = role.map_or(all, |r: usize| kernel.roles.get(r).map_or(1, |r| r.warps));
+        // A role has threads of its own, so its barrier counts only these. Barrier 0 is the program's.
         let kind = match role.and_then(|r| u8::try_from(r + 1).ok()) {
             Some(_) if warps == 1 => NvOp::WarpSync,
             Some(named) => NvOp::BarrierSync { id: named, threads: warps * lanes },
@@ -257,6 +258,7 @@ impl<'k> Run<'k> {
             Family::Flow(Flow::If) => {
                 // A branch accesses nothing itself; but `hoist` tries whether a barrier before it replaces those of its arms.
                 if self.settle(id, false) {
+                    // Whatever came before the branch is ordered for both arms and for what follows them.
                     state.barrier();
                 }
                 let mut after = None;
@@ -275,6 +277,8 @@ impl<'k> Run<'k> {
                 let leaves = matches!(op.kind, OpKind::Break(_));
                 let around = self.loops.len().checked_sub(1 + n as usize)?;
                 // This leaves the loops nested in that loop too.
+                // From the innermost loop outwards: at each, names of slots of that loop get the names that they have
+                // after it.
                 let inner: Vec<OpId> = self.loops[around + 1..].iter().rev().map(|inner| inner.op).collect();
                 for inner in inner {
                     state = self.renamed(&state, Passage::Edge(inner, None, true), &[]);
@@ -312,6 +316,7 @@ impl<'k> Run<'k> {
                 Some(state)
             }
             Family::Nv(NvOp::BarrierSync { .. } | NvOp::WarpSync) if self.is_whole(&op.kind) => {
+                // Barriers that the program has already are seen like those that are placed here.
                 state.barrier();
                 Some(state)
             }
@@ -358,6 +363,7 @@ impl<'k> Run<'k> {
 
     /// The accesses of an operation.
     fn touches(&mut self, id: OpId, op: &Op) -> Rc<[Number]> {
+        // Accesses do not depend on the state, and an operation is walked many times.
         if let Some(Some(known)) = self.touches.get(id.index()) {
             return Rc::clone(known);
         }
@@ -379,6 +385,7 @@ impl<'k> Run<'k> {
         }
         touches.iter().for_each(|touch| self.note_role(*touch));
         let ours: Vec<Number> = touches.iter().copied().filter(|touch| self.is_ours(*touch)).collect();
+        // Before the accesses of this operation are added: those of one operation are not ordered against each other.
         let needs = ours.iter().any(|touch| state.conflicts(&self.numbered, *touch));
         if self.settle(id, needs) {
             state.barrier();
@@ -465,6 +472,9 @@ impl<'k> Run<'k> {
         let Around { next, mut exit, .. } = self.loops.pop()?;
         let mut head = Some(entry);
         if let Some(next) = next {
+            // States only grow: the next walk begins with this one, until the back edge adds nothing. In the second
+            // walk of a loop, accesses of the iteration before are in the state at its head, under the names that they
+            // have one iteration later.
             join(&mut head, next);
         }
         let head = head.unwrap_or_default();

@@ -72,6 +72,8 @@ impl Numbered {
         rename: &dyn Fn(Slot) -> Option<Slot>,
         turn: Turn<'_>,
     ) -> Number {
+        // A passage renames an access in the same way each time: names depend on the loop and its edge alone. So the
+        // number of names is finite, and the states of `synchronize` with it.
         if let Some(known) = self.renamed.get(&(passage, number)) {
             return *known;
         }

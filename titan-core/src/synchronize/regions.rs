@@ -62,6 +62,7 @@ impl Regions {
             for role in &op.regions {
                 let mut named = SortedSet::new();
                 kernel.walk_block(*role, &mut |_, op| named.extend(op.args.iter().filter_map(|v| self.of(*v))));
+                // Each role is compared with all before it, so that the roles need not be compared in pairs.
                 twice.extend(named.intersection(&once).copied());
                 once.extend(named);
             }
@@ -75,6 +76,7 @@ impl Regions {
         let Region { offset, bytes, parts } = *self.regions.get(region)?;
         let (mut part, mut slot, mut picked) = ((0, if parts > 1 { bytes / parts } else { bytes }), None, None);
         let (mut at, mut sized) = (value, false);
+        // From a value to that of which it is a part: definitions come before uses, so this ends at the region.
         while let Some(op) = kernel.def_op(at) {
             if let OpKind::Region(RegionOp::Tile { offset, .. }) = op.kind {
                 let size = kernel.encoding(at).map(crate::layout::Encoding::bytes);
@@ -125,6 +127,8 @@ impl Regions {
             // These only declare or select barriers.
             Family::Nv(NvOp::MbarrierAlloc { .. } | NvOp::MbarrierAt) => {}
             // Arrivals and waits write the words of barriers.
+            // As writes, so that they conflict with the initialisation of the word. Barriers between the threads of a
+            // role are placed for accesses that are not between roles only (`is_ours`).
             Family::Nv(_) if found.is_empty() => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
             Family::Data(_) if prints => found.extend(op.args.iter().filter_map(|v| shared(v, true))),
             Family::Data(_) if offsets => {

@@ -47,6 +47,7 @@ impl Slot {
 
     /// Whether both are certainly different slots of one ring.
     pub(super) fn is_apart(self, other: Slot) -> bool {
+        // L + j and L + k with 0 ≤ j, k < D are equal modulo D only if j = k, whatever L is.
         self.root == other.root && self.slots == other.slots && self.k != other.k
     }
 }
@@ -76,6 +77,7 @@ impl<'k> Slots<'k> {
     pub(super) fn of(&self, index: Value, slots: u32) -> Option<Slot> {
         let k = self.kernel;
         if let Some(c) = k.int_constant(index) {
+            // A constant that is no slot names none.
             let k = u32::try_from(c).ok().filter(|c| *c < slots)?;
             return Some(Slot { root: Root::Zero, k, slots });
         }
@@ -96,6 +98,8 @@ impl<'k> Slots<'k> {
         if op.kind.is_loop() {
             let inside = self.carried(id, slots).inside.get(at).copied().flatten();
             let left = |slot: Slot| match slot.root {
+                // After the loop, the clock is the root's value after the last iteration plus its distance, if each
+                // exit passes it on as the root advanced.
                 Root::Loop(of, first) if of == id && self.leaves_alike(id, at, slot) => {
                     Some(Slot { root: Root::After(id, first), ..slot })
                 }
@@ -105,6 +109,8 @@ impl<'k> Slots<'k> {
         }
         // The result of any other operation is an unknown number, which is a root by itself.
         match self.before(op.args.as_slice(), slots).filter(|_| op.kind == OpKind::Select) {
+            // One step is + 1 modulo D, whether it wraps or not. The value before was defined earlier, so that going
+            // back from step to step ends.
             Some(before) => Some(self.of(before, slots)?.moved(1)),
             None => Some(own),
         }
@@ -179,6 +185,8 @@ impl<'k> Slots<'k> {
             let alike = |s: &Option<Slot>| s.is_some_and(|s| s.root == slot.root);
             initial.iter().position(alike).and_then(|i| args.get(i)).copied()
         };
+        // Fill at 2 and read at 0, both from the root of constants: inside of the loop they are L + 2 and L + 0, L
+        // being the value in the loop of whichever comes first of those with this root.
         let inside = initial.iter().map(|slot| {
             let slot = (*slot)?;
             Some(Slot { root: Root::Loop(looped, first(&slot)?), ..slot })
@@ -274,6 +282,7 @@ impl<'k> Slots<'k> {
                 let root = if leaves { Root::After(of, first) } else { slot.root };
                 Some(Slot { root, ..slot }.moved(-by))
             }
+            // A loop inside of this one begins anew in the next iteration: its root is another number then.
             Root::Loop(of, _) | Root::After(of, _) => (!is_inside(of)).then_some(slot),
             Root::Value(value) => {
                 let stays = match self.kernel.value(value).def {

@@ -67,6 +67,8 @@ impl Bytes {
                 Bytes::Shared { region: of, whole: all, part: bytes, slot: at, .. },
             ) => {
                 let common = |a: (u32, u32), b: (u32, u32)| a.0 < b.1 && b.0 < a.1;
+                // Within one region, parts are compared by slots and by bytes. Different regions are compared by all of
+                // their addresses, since nothing relates their parts.
                 let apart = slot.zip(at).is_some_and(|(a, b)| a.is_apart(b));
                 if region == of { !apart && common(part, bytes) } else { common(whole, all) }
             }
@@ -207,6 +209,9 @@ impl State {
     /// Records that a slot is acquired: it differs from all slots that were accessed and not released since.
     pub(super) fn acquired(&mut self, all: &Numbered, ring: usize, slot: Value) {
         self.change(all, ring, |mark| {
+            // Until the release of the accessed stage, its slot is in use, and what is acquired is another one. After
+            // it, the slot may be the one that is acquired: what was noted of this value, in an earlier round, holds no
+            // longer.
             if mark.released {
                 mark.apart.remove(&slot);
             } else {
@@ -217,12 +222,14 @@ impl State {
 
     /// Records that a stage was waited for.
     pub(super) fn is_ready(&mut self, all: &Numbered, ring: usize, slot: Value) {
+        // The value stands for another stage from here on, so that what was known of it is forgotten.
         self.change(all, ring, |mark| mark.apart.retain(|other| *other != slot));
         self.ready.insert((ring, slot));
     }
 
     /// Records that a stage is released.
     pub(super) fn released(&mut self, all: &Numbered, ring: usize, slot: Value) {
+        // Every mark of the ring: which of its stages is released is not compared.
         self.change(all, ring, |mark| mark.released = true);
         self.ready.remove(&(ring, slot));
     }
@@ -255,6 +262,8 @@ impl State {
     pub(super) fn commit(&mut self, class: NvGroup, most: usize) {
         // Groups beyond the oldest one that any wait can tell apart are one set, so that the state is finite in a loop without waits.
         let InFlight { open, groups } = self.of(class);
+        // Example with most = 1: groups [{c}, {b}], newest first, and a in the open one. After the commit: [{a}, {c,
+        // b}]. A wait for all but one completes both c and b, as it would if they were kept apart.
         groups.insert(0, std::mem::take(open));
         let older = groups.split_off(groups.len().min(most + 1));
         if let Some(last) = groups.last_mut() {
@@ -272,6 +281,7 @@ impl State {
             let oldest = groups.get(GROUPS - 1).into_iter().flatten();
             return oldest.copied().filter(complete).collect();
         }
+        // The first n groups are the newest, and stay; all behind them are complete.
         let waited = groups.split_off(n.min(groups.len())).into_iter().flatten();
         let (done, writing): (SortedSet<Number>, SortedSet<Number>) = waited.partition(complete);
         if !writing.is_empty() {

@@ -107,6 +107,7 @@ impl Found {
                 | OpKind::Ttg(TtgOp::Source(..))
         );
         let accessed = if names { op.args.get(1..).unwrap_or_default() } else { &op.args[..] };
+        // Any other access makes the output one whose iterations are not comparable by tiles alone.
         if !self.stores.contains_key(&id) {
             self.otherwise.extend(accessed.iter().filter_map(|arg| match output(kernel, *arg)? {
                 Bytes::Tensor(output, _) | Bytes::OtherTiles(output) => Some(output),

@@ -1,95 +1,13 @@
 //! The dependences of loops: a schedule that keeps them is carried out and accepted, and computes the same; one that violates one of them is
 //! refused.
 
+use super::loop_moves::{Stages, places, planned, settle, together};
 use super::random::{Rng, below};
 use super::{ahead, modulo as numbers};
 use std::collections::BTreeMap;
-use titan_core::ir::{Kernel, OpId, Planned, Token, Ty, Value};
-use titan_core::pipeline::modulo::{Dependence, Dependent, Why, check, dependences, expand};
+use titan_core::ir::Kernel;
+use titan_core::pipeline::modulo::{Dependence, Why, check, dependences, expand};
 use titan_core::text::print;
-
-type Stages = BTreeMap<OpId, i64>;
-
-/// The operations of a body that must have one stage: what acquires slots of a ring and fills them, and what waits for stages.
-fn together(kernel: &Kernel, of: &Dependent) -> Vec<Vec<OpId>> {
-    let mut groups: BTreeMap<(usize, bool), Vec<OpId>> = BTreeMap::new();
-    for id in &of.ops {
-        let op = kernel.op(*id);
-        let mut used: Vec<Value> = op.args.iter().chain(&op.results).copied().collect();
-        op.regions.iter().for_each(|arm| kernel.walk_block(*arm, &mut |_, op| used.extend(&op.args)));
-        for value in used {
-            match kernel.ty(value) {
-                Ty::Token(Token::Slot, pipe) => groups.entry((pipe.index(), true)).or_default().push(*id),
-                Ty::Token(Token::Ready | Token::Stage, pipe) => {
-                    groups.entry((pipe.index(), false)).or_default().push(*id);
-                }
-                _ => {}
-            }
-        }
-    }
-    groups.into_values().collect()
-}
-
-/// Raises stages until all dependences are kept, and operations that must have one stage have one: this ends, since no cycle of dependences
-/// has the distance 0.
-fn settle(of: &Dependent, together: &[Vec<OpId>], stages: &mut Stages) {
-    loop {
-        let mut changed = false;
-        for group in together {
-            let most = group.iter().map(|id| stages[id]).max().unwrap_or(0);
-            changed |= group.iter().any(|id| stages[id] < most);
-            stages.extend(group.iter().map(|id| (*id, most)));
-        }
-        for edge in &of.dependences {
-            let least = stages[&edge.from] - i64::from(edge.distance);
-            let own = stages.get_mut(&edge.to).expect("an operation of the body");
-            changed |= *own < least;
-            *own = least.max(*own);
-        }
-        if !changed {
-            return;
-        }
-    }
-}
-
-/// Random places in a body that keep the dependences, for these stages. Those of one dependence may change places instead; none if others do
-/// not allow it.
-fn places(
-    of: &Dependent,
-    stages: &Stages,
-    rng: &mut Rng,
-    exchanged: Option<&Dependence>,
-) -> Option<BTreeMap<OpId, u16>> {
-    let mut open = of.ops.clone();
-    let mut places = BTreeMap::new();
-    while !open.is_empty() {
-        let waits = |id: &OpId| {
-            let kept = of.dependences.iter().filter(|edge| edge.to == *id && edge.from != *id);
-            let ends = |edge: &Dependence| exchanged.is_some_and(|it| (it.from, it.to) == (edge.from, edge.to));
-            let mut kept = kept.filter(|edge| !ends(edge));
-            let here = |edge: &Dependence| stages[&edge.from] == stages[&edge.to] + i64::from(edge.distance);
-            exchanged.is_some_and(|it| it.from == *id && open.contains(&it.to))
-                || kept.any(|edge| here(edge) && open.contains(&edge.from))
-        };
-        let ready: Vec<usize> = (0..open.len()).filter(|at| !waits(&open[*at])).collect();
-        if ready.is_empty() {
-            return None;
-        }
-        let id = open.remove(ready[below(rng, ready.len())]);
-        places.insert(id, places.len() as u16);
-    }
-    Some(places)
-}
-
-fn planned(kernel: &Kernel, stages: &Stages, places: &BTreeMap<OpId, u16>) -> Kernel {
-    let mut made = kernel.clone();
-    let least = stages.values().copied().min().unwrap_or(0);
-    for (id, stage) in stages {
-        let stage = u16::try_from(stage - least).expect("few stages");
-        made.ops[id.index()].planned = Some(Planned { stage, order: places[id] });
-    }
-    made
-}
 
 /// What became of schedules.
 #[derive(Debug, Default)]
@@ -109,7 +27,7 @@ fn try_schedules(kernel: &Kernel, rng: &mut Rng, counts: &mut Counts, is_right: 
     // What has an effect is in the last stage.
     let made = (0..of.ops.len()).find_map(|_| {
         settle(of, &together, &mut stages);
-        let before = planned(kernel, &stages, &places(of, &stages, rng, None).expect("an order"));
+        let before = planned(kernel, &stages, &places(of, &stages, &mut |n| below(rng, n), None).expect("an order"));
         match expand(&before) {
             Ok(made) => Some((before, made)),
             Err(why) => {
@@ -138,7 +56,7 @@ fn try_schedules(kernel: &Kernel, rng: &mut Rng, counts: &mut Counts, is_right: 
     if exchanged.is_none() {
         wrong.insert(edge.from, stages[&edge.to] + i64::from(edge.distance) + 1);
     }
-    let Some(order) = places(of, &wrong, rng, exchanged) else { return };
+    let Some(order) = places(of, &wrong, &mut |n| below(rng, n), exchanged) else { return };
     let before = planned(kernel, &wrong, &order);
     let Ok(made) = expand(&before) else {
         counts.violated[0] += 1;

@@ -8,6 +8,11 @@ mod dependences;
 mod expanded;
 mod groups;
 mod legal;
+#[path = "../shared/loop_moves.rs"]
+mod loop_moves;
+#[path = "../shared/loop_mutants.rs"]
+#[expect(dead_code, reason = "the tables of kinds are made by other tests")]
+mod loop_mutants;
 mod modulo;
 mod products;
 mod program;

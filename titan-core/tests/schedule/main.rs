@@ -10,10 +10,11 @@
 //! | `mutants` | damaged schedules are refused exactly if an execution refuses them |
 //! | `limits` | the limits of steps and of live weight, and the sequential schedule |
 //!
-//! `exact`, `execution` and `random` are what they compare with; none of them uses code of the product but the data types.
+//! `damage`, `exact`, `execution` and `random` are what they compare with; none of them uses code of the product but the data types.
 //!
 //! Deliberately absent: times, which depend on the machine.
 
+mod damage;
 mod exact;
 mod execution;
 mod known;

@@ -13,11 +13,16 @@ mod exits;
 mod explored;
 mod fences;
 mod gpu;
+mod graphs;
 mod grouped;
 mod groups;
 #[path = "../../../titan-nv/tests/hopper/kernels/attention.rs"]
 mod kernels;
 mod layers;
+#[path = "../../../titan-core/tests/shared/loop_moves.rs"]
+mod loop_moves;
+#[path = "../../../titan-core/tests/shared/loop_mutants.rs"]
+mod loop_mutants;
 mod memory;
 #[path = "../../../titan-nv/tests/hopper/kernels/moved.rs"]
 mod moved;
@@ -31,6 +36,9 @@ mod random_groups;
 mod random_rings;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random_tiles;
+#[path = "../../../titan-core/tests/shared/rewriting.rs"]
+mod rewriting;
+mod rewritten;
 #[path = "../../../titan-core/tests/machine/rng.rs"]
 mod rng;
 mod ways;

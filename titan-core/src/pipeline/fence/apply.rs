@@ -26,6 +26,7 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
     for at in &around.order {
         let Some(block) = around.block.get(at).copied() else { continue };
         edit.loc = edit.kernel.op(*at).loc;
+        // The fence comes last, immediately before the operation that needs it.
         if let Some(n) = overlay.waits.get(at) {
             edit.raw(
                 OpKind::Nv(NvOp::WaitGroup { group: NvGroup::BulkStore, n: *n, read: true }),
@@ -37,6 +38,7 @@ pub(super) fn apply(kernel: Kernel, overlay: &Overlay) -> Kernel {
         if let Some(fence) = overlay.fences.get(at) {
             edit.raw(fence_op(*fence), &[], &[], Vec::new());
         }
+        // All at once, so that their order is that in which they were made.
         edit.put_before(block, *at);
         if overlay.commits.contains(at) {
             let ty = Ty::Barrier(BarrierTy::Vtok(Class::BulkStore, new));
@@ -65,6 +67,8 @@ fn number(kernel: &mut Kernel, block: Block) {
     kernel.walk_block(block, &mut |id, op| {
         if let OpKind::Nv(NvOp::Commit { group: NvGroup::BulkStore, n }) = op.kind {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            // Tokens are numbered by their first commit in the order of the program, new ones and old ones alike, so
+            // that running the pass again changes no number.
             numbers.entry(n).or_insert(next);
             commits.push(id);
         }

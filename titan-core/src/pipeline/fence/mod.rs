@@ -80,18 +80,23 @@ pub struct Fenced {
 pub fn fence(kernel: &Kernel, options: &Options) -> Fenced {
     let declared = declare(kernel, &options.calls);
     let mut overlay = Overlay::default();
+    // First the commits and waits of bulk stores: a wait orders accesses too, so that what it covers needs no fence.
     if options.handshake {
         stores::handshake(&declared, &mut overlay);
     }
     let mut unneeded = Vec::new();
     match options.mode {
         Mode::Regions => {
+            // Fences of the kernel that are redundant are looked for once the missing ones are placed: removing one
+            // must not uncover a pair that only both together would have covered.
             place::fences(&declared, &mut overlay);
             unneeded = place::unneeded(&declared, &overlay);
         }
         Mode::Tilelang => tilelang::fences(&declared, &mut overlay),
     }
     let left = match options.mode {
+        // The analysis is asked once more about the result. What it still finds is reported as not repaired, and the
+        // verifier refuses it (rules 61 and 68, T0716).
         Mode::Regions => find(&declared, &overlay),
         Mode::Tilelang => Found::default(),
     };

@@ -44,6 +44,7 @@ fn needs(kernel: &Kernel, block: Block, found: &Found) -> bool {
     kernel.block(block).ops.iter().any(|id| {
         let op = kernel.op(*id);
         let own = found.at(*id).is_some_and(|h| !h.pairs.is_empty());
+        // Blocks are nested finitely deep, so this ends.
         let arms = op.kind == OpKind::If && op.regions.iter().all(|arm| needs(kernel, *arm, found));
         own || arms || op.kind.is_loop() && op.regions.iter().any(|body| needs(kernel, *body, found))
     })
@@ -57,6 +58,8 @@ fn joined_before(kernel: &Kernel, around: &Around, arrival: OpId) -> Option<OpId
     }
     let ops = &kernel.block(*around.block.get(&arrival)?).ops;
     let before = &ops[..ops.iter().position(|id| *id == arrival)?];
+    // Between the barrier and the arrival, only computations: an access there would not be before the barrier, and a
+    // fence before the barrier would not order it.
     let pure = |id: &&OpId| kernel.op(**id).kind.effect() == Effect::Pure;
     let last = before.iter().rev().find(|id| !pure(id))?;
     matches!(kernel.op(*last).kind, OpKind::Nv(NvOp::WarpSync | NvOp::BarrierSync { .. })).then_some(*last)
@@ -67,6 +70,9 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
     let first = joined_before(kernel, around, at).unwrap_or(at);
     let mut positions = if first == at { vec![at] } else { vec![at, first] };
     let mut inner = at;
+    // Each round goes one level outwards. A branch stops it unless all arms need the fence: hoisting out of an arm
+    // would make every other execution pay for it. A loop may be left in any case: at worst the fence is executed for
+    // zero iterations.
     while let Some(outer) = around.outside(inner) {
         let op = kernel.op(outer);
         let allowed =
@@ -88,14 +94,19 @@ pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     // Every round removes at least one pair, so that their number limits the number of rounds.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
+        // The first one in the order of the program: a fence that is placed for it may cover later ones, which are not
+        // found any more then.
         let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
         let Some(fence) = hazard.fence() else { break };
         let before = overlay.clone();
+        // A wider fence that exists already is preferred to a second one.
         let at = widen(kernel, overlay, &hazard, fence, &role_of)
             .or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found));
         match at {
             Some(at) => role_of.insert(at, hazard.role),
             None => {
+                // No position covers the pair. The overlay is left as it was, and this pair is reported with all others
+                // that are left: the next round would find the same one again.
                 *overlay = before;
                 break;
             }
@@ -118,10 +129,13 @@ fn widen(
 ) -> Option<OpId> {
     for (at, (scope, space)) in overlay.fences.clone() {
         let wider = (scope.max(fence.0), join(space, fence.1));
+        // A fence orders accesses of the threads that execute it, so only one of the same role can help. One that is
+        // wide enough already does not cover the pair, or there would be no hazard.
         if wider == (scope, space) || roles.get(&at) != Some(&hazard.role) {
             continue;
         }
         overlay.fences.insert(at, wider);
+        // Whether other pairs need more is found in the next round.
         if covered(kernel, overlay, hazard.at) {
             return Some(at);
         }
@@ -140,6 +154,9 @@ fn insert(
 ) -> Option<OpId> {
     // From the outside inwards: a fence before a loop is executed once. Whether it still covers the hazard, which it does not if the loop
     // itself makes the access that needs it, is asked of the analysis and not guessed.
+    // Example: a store to shared memory, then a loop with a bulk store from there. Before the loop, the fence covers
+    // all iterations and is executed once. If the loop stores to the region again, the pair of that store with the bulk
+    // store of the next iteration stays uncovered there, and the position inside of the loop is tried next.
     for at in positions(kernel, around, hazard.at, found) {
         let known = overlay.fences.get(&at).copied();
         let wider = known.map_or(fence, |(scope, space)| (scope.max(fence.0), join(space, fence.1)));
@@ -163,12 +180,16 @@ fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
     let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
     for at in placed {
         let Some(fence) = overlay.fences.remove(&at) else { continue };
+        // Nothing is uncovered without it: it stays removed. Each fence is looked at once, so this ends; in the end,
+        // none can be removed alone.
         if find(kernel, overlay).pairs() == pairs {
             continue;
         }
         let scopes = [Scope::Cta, fence.0];
         let spaces = [FenceSpace::Shared, FenceSpace::Global, fence.1];
         let narrower = scopes.iter().flat_map(|scope| spaces.iter().map(move |space| (*scope, *space)));
+        // From the narrowest one on. The last one tried is the fence as it was, which covers what it covered, so that
+        // one of them always does.
         for tried in narrower {
             overlay.fences.insert(at, tried);
             if find(kernel, overlay).pairs() == pairs {
@@ -187,6 +208,8 @@ pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
         if fence_of(&kernel.op(at).kind).is_none() {
             continue;
         }
+        // Together, not each for itself: of two equal fences in a row each is redundant if the other stays, but not
+        // both.
         trial.gone.insert(at);
         if find(kernel, &trial).pairs() == pairs {
             unneeded.push(at);

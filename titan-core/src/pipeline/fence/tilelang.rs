@@ -96,6 +96,8 @@ impl Walk<'_> {
         let Some(body) = op.regions.first().copied() else { return entry };
         let outer = std::mem::replace(&mut self.left, 0);
         let mut head = entry;
+        // The set only grows from round to round and has three bits, so three rounds reach the fixed point. The fences
+        // are placed in one more walk, with the state that holds at the head in all iterations.
         for _ in 0..ROUNDS {
             let out = self.block(body, head, false);
             let next = head | out | self.left;

@@ -14,6 +14,10 @@ use crate::pipeline::edit::Edit;
 impl Steady {
     /// Executes the operations of all stages but the last for the iterations before those of the steady loop.
     pub(super) fn prologue(&mut self) -> Made<()> {
+        // For stages 0, 1, 2: turn 0 executes stage 0 for iteration 0; turn 1 stage 0 for iteration 1 and stage 1 for
+        // iteration 0. Then iteration 0 of the steady loop executes stage 0 for iteration 2, stage 1 for iteration 1
+        // and stage 2 for iteration 0: each operation continues where the prologue left it. An operation of stage s is
+        // executed in turns s to S - 1, thus for as many iterations as its lead.
         let rolled = self.rolled();
         if rolled > 0 {
             self.roll(rolled)?;
@@ -21,6 +25,8 @@ impl Steady {
         for turn in 0..self.last {
             for run in self.runs.clone() {
                 let stage = self.last - self.lead(run.first());
+                // A turn below the stage of an operation would be of a negative iteration. The first turns of stage 0
+                // are those of the loop made above.
                 let Some(iteration) = turn.checked_sub(stage).filter(|_| stage > 0 || turn >= rolled) else { continue };
                 match run {
                     Run::One(id) => self.execute_one(id, iteration)?,
@@ -38,6 +44,8 @@ impl Steady {
         let of_first = |id: &&OpId| stage(id) == 0;
         let first: Vec<OpId> = self.ops.iter().filter(of_first).copied().collect();
         let others = self.ops.iter().map(stage).filter(|stage| *stage > 0);
+        // In turns below the first stage that follows, only stage 0 is executed. A loop over these turns executes the
+        // same as the turns written out.
         let next = others.min().unwrap_or(self.last).min(self.last);
         // The turn in which the next stage begins too, if it does so behind all fills.
         let place = |wanted: &dyn Fn(&OpId) -> bool| self.ops.iter().position(wanted);
@@ -59,6 +67,8 @@ impl Steady {
         let named: SortedSet<Value> = names.iter().flat_map(|id| kernel.op(*id).results.iter().copied()).collect();
         let own = uses.iter().all(|v| own(v) || named.contains(v));
         let elsewhere = used(&mut self.ops.iter().filter(|id| stage(id) > 0).copied().chain([self.end]));
+        // Nor does it have results: what later stages use of the first turns would have to be one of them. Names and
+        // numbers are no obstacle, they are computed again where they are needed.
         let kept = |id: &OpId| {
             !is_renewable(kernel, *id, false) && kernel.op(*id).results.iter().any(|v| elsewhere.contains(v))
         };
@@ -73,6 +83,7 @@ impl Steady {
         // This ends: nothing is added twice.
         while let Some(id) = wanted.get(at).copied() {
             let makers = kernel.op(id).args.iter().filter_map(|v| self.makes.get(v));
+            // What is already there is not added again, and a body has finitely many operations.
             let more = makers.filter(|id| !wanted.contains(id) && is_renewable(kernel, **id, false));
             wanted.extend(more.copied().collect::<SortedSet<OpId>>().iter());
             at += 1;
@@ -97,6 +108,9 @@ impl Steady {
                     Some(1) => args[0],
                     Some(_) | None => edit.one(OpKind::Binary(BinOp::Mul), &[args[0], step])?,
                 };
+                // Turn t fills for iteration t, whose counter is lo + t · step. The condition compares that counter
+                // itself: there is no distance to subtract here, and the checker demands that this sum does not wrap
+                // (`Frame::says_exists`).
                 let at = edit.one(OpKind::Binary(BinOp::Add), &[lo, ahead])?;
                 let exists = edit.one(OpKind::Cmp(Pred::Lt), &[at, hi])?;
                 let mut names: SortedMap<Value, Value> = counter.map(|counter| (counter, at)).into_iter().collect();
@@ -111,6 +125,8 @@ impl Steady {
                                 .for_each(|copy| predicate(edit, copy, exists));
                         }
                         Run::Guarded(ops) => {
+                            // Copies go into the branch. `names` keeps what they define, which no later copy uses:
+                            // results of guarded operations are used in their branch only (`runs`).
                             let outer = std::mem::take(&mut edit.pending);
                             edit.copies(&ops, &mut names);
                             let inner = std::mem::replace(&mut edit.pending, outer);
@@ -139,6 +155,8 @@ impl Steady {
 
     fn execute_one(&mut self, id: OpId, iteration: u16) -> Made<()> {
         let exists = if self.is_predicated(id) { Some(self.exists_before(iteration)?) } else { None };
+        // The condition first: the copy must be the last pending operation, since that is the one which gets the
+        // condition.
         self.execute(id, iteration)?;
         if let (Some(exists), Some(copy)) = (exists, self.edit.pending.last().copied()) {
             predicate(&mut self.edit, copy, exists);
@@ -154,6 +172,7 @@ impl Steady {
         for id in ops {
             self.execute(*id, iteration)?;
         }
+        // As in the steady loop, what the branch computes has no value behind it.
         self.first = known;
         let inner = std::mem::replace(&mut self.edit.pending, outer);
         self.edit.guard(exists, inner);
@@ -165,6 +184,9 @@ impl Steady {
     fn left(&self) -> Vec<(OpId, u16)> {
         let Beyond::Drained(rings) = &self.beyond else { return Vec::new() };
         let mut left = Vec::new();
+        // For a ring whose fills lead by 2, waits by 1 and releases by 0, N iterations have filled N + 2 times, waited
+        // N + 1 times and released N times. Turn 0 waits for N + 1 and releases N, turn 1 releases N + 1: now each was
+        // executed N + 2 times, and the clocks of the ring agree. The number that is noted is the one beyond N.
         for turn in 0..self.last {
             for id in &self.ops {
                 let (Some(Early::Fills(pipe) | Early::Reads(pipe)), lead) =
@@ -183,6 +205,9 @@ impl Steady {
     pub(super) fn carry_beyond(&mut self) -> Made<()> {
         for (id, beyond) in self.left() {
             for value in self.was.get(&id).map(|op| op.args.clone()).unwrap_or_default() {
+                // The loop has executed it for iteration N + beyond, ahead of its end. What it carries for (v, beyond)
+                // is that value when it ends, since an instance (v, c) at the head of iteration N belongs to iteration
+                // N + c.
                 if self.makes.get(&value).is_some_and(|makes| self.lead(*makes) > beyond) {
                     self.slot(value, beyond)?;
                 }
@@ -197,6 +222,9 @@ impl Steady {
             let Some(was) = self.was.get(&id).cloned() else { continue };
             let mut names = Vec::new();
             for value in was.args {
+                // Three cases: from outside of the loop; computed in the loop, and carried out of it; computed here in
+                // an earlier turn, or earlier in this one. A value that is carried by the original loop is none of
+                // them, as it would belong to an iteration that passes nothing on.
                 let known = match self.makes.get(&value).map(|makes| self.lead(*makes) > beyond) {
                     None => Some(value).filter(|v| !self.carried.contains(v) && Some(*v) != self.counter),
                     Some(true) => {
@@ -224,8 +252,12 @@ impl Steady {
 
     /// Copies an operation for an iteration of the prologue.
     fn execute(&mut self, id: OpId, iteration: u16) -> Made<()> {
+        // The iteration is a constant here, so each operand is the instance of that iteration and no value is relative
+        // to a counter.
         let mut names = self.names(id, |steady, value| steady.before(value, iteration))?;
         self.edit.copies(&[id], &mut names);
+        // An operation that came out of the prologue of a nested loop says already whose it is. Its origin is the
+        // nested one and stays.
         if let (Some(copy), Some(Origin { op, .. })) = (self.edit.pending.last(), self.edit.kernel.op(id).origin)
             && op == id
         {
@@ -247,6 +279,8 @@ impl Steady {
         if let Some(place) = self.carried.iter().position(|carried| *carried == value) {
             let (initial, next) = (self.initial.get(place).copied(), self.next.get(place).copied());
             return match (iteration.checked_sub(1), initial, next) {
+                // This ends like `at`: the iteration falls along carried values, and with equal iterations the order of
+                // the body. What was found is kept in `first`, so each operation is copied once for an iteration.
                 (Some(earlier), _, Some(next)) => self.before(next, earlier),
                 (_, Some(initial), _) => Ok(initial),
                 (_, None, _) => self.violation(self.looped, "a loop that carries nothing"),

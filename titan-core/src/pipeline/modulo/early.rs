@@ -43,6 +43,9 @@ pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
     if op.kind == OpKind::If {
         let mut inside = Vec::new();
         op.regions.iter().for_each(|arm| kernel.walk_block(*arm, &mut |id, _| inside.push(id)));
+        // Only fills of one and the same ring. A branch that waits or releases takes part in the clocks of a ring in
+        // one of its arms only, and a branch on two rings cannot belong to one of them: both are left to `beyond`,
+        // which refuses them where their rings run ahead.
         let mut used = inside.iter().filter_map(|id| itself_of_ring(kernel, *id));
         let first = used.next().filter(|first| matches!(first, Early::Fills(_)))?;
         return used.all(|other| other == first).then_some(first);
@@ -99,6 +102,7 @@ fn alone(kernel: &Kernel, id: OpId) -> Option<Early> {
     kernel.op(id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut |id, _| all.push(id)));
     let accesses = |op: &Op| traffic(&op.kind).accesses.into_iter().flatten().collect::<Vec<_>>();
     // A copy to shared memory has the effect of the read of its tensor, and is told by its accesses.
+    // What is written, printed or done to a ring for an iteration that does not exist would be seen after the loop.
     let writes = |op: &Op| {
         accesses(op).iter().any(|access| access.writes)
             || match op.kind.effect() {
@@ -115,6 +119,7 @@ fn alone(kernel: &Kernel, id: OpId) -> Option<Early> {
             || op.kind.is_loop() && !op.args.get(2).is_some_and(has_steps)
     };
     let any = |wanted: &dyn Fn(&Op) -> bool| all.iter().any(|id| wanted(kernel.op(*id)));
+    // A write is not guarded either: it stays in the last stage, which is executed for existing iterations only.
     match (any(&writes), any(&must_exist)) {
         (true, _) => None,
         (false, true) => Some(Early::Guarded),
@@ -146,6 +151,7 @@ pub(super) const HAS_EFFECT: &str =
 pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Violation> {
     let at = |op: OpId, message: &str| Err(Violation { op, message: message.to_owned() });
     let (mut read_early, mut guarded) = (SortedSet::new(), None);
+    // An operation of lead 0 is executed for existing iterations only, whatever its effect.
     for (id, _) in ops.iter().filter(|(_, lead)| *lead > 0) {
         match early(kernel, *id) {
             Some(Early::Reads(pipe)) => drop(read_early.insert(pipe)),
@@ -154,13 +160,19 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
             None => return at(*id, HAS_EFFECT),
         }
     }
+    // No stage is awaited beyond the last one, so none must be filled: each fill can be left out with a branch, and all
+    // clocks agree without a drain.
     if read_early.is_empty() {
         return Ok(Beyond::Guarded);
     }
+    // A wait for a stage beyond the last one must return, so the stage must be filled, and nothing in its chain may be
+    // skipped.
     if let Some(id) = guarded {
         return at(id, HAS_EFFECT);
     }
     let mut leads: SortedMap<Pipe, u16> = SortedMap::new();
+    // All clocks of a ring must advance equally far, which is as far as the operation that runs ahead most. With fills
+    // at lead 2 and waits at lead 1, the loop and what follows execute all of them N + 2 times.
     for (id, lead) in ops {
         if let Some(Early::Fills(pipe) | Early::Reads(pipe)) = of_ring(kernel, *id) {
             let most = leads.entry(pipe).or_default();
@@ -184,6 +196,8 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
         for region in &kernel.op(*id).regions {
             kernel.walk_block(*region, &mut |id, _| inside.push(id));
         }
+        // After the loop, operations are executed one by one; one inside of a branch or a loop could not be executed
+        // without what is around it, and the clocks of its ring would disagree.
         let ahead = |id: &&OpId| match of_ring(kernel, **id) {
             Some(Early::Fills(pipe) | Early::Reads(pipe)) => leads.get(&pipe).is_some_and(|lead| *lead > 0),
             Some(Early::Harmless | Early::Guarded) | None => false,
@@ -199,6 +213,9 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
                 of_ring(kernel, *id) == Some(if fills { Early::Fills(*pipe) } else { Early::Reads(*pipe) })
             })
         };
+        // A role that only reads a ring cannot wait for stages beyond the last one: the role that fills them stops at
+        // N, and the wait would be for ever. Where both are in one loop, the fills are as far ahead as any wait
+        // (above).
         if let (None, Some((id, _))) = (of_ring(true), of_ring(false)) {
             return at(
                 *id,

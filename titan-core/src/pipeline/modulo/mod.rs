@@ -88,6 +88,9 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
     let mut edit = Edit::new(kernel.clone());
     // Inner loops come first: where a prologue copies an operation with loops in it, these are expanded already. What is put before an inner
     // loop gets the stage of that loop, and places before it.
+    // The walk lists a loop before those inside of it, so the reversed list has the inner ones first. Each loop is
+    // expanded once, and expansion makes no loop with a schedule, so this ends. Numbers of operations stay valid:
+    // `Edit` only appends, and renumbering is left to `canonical`.
     for looped in loops.into_iter().rev() {
         edit = Steady::new(edit, looped)?.expand()?;
     }
@@ -105,20 +108,30 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<(u16, early::Be
         let Some(Planned { stage, order }) = kernel.op(*id).planned else {
             return at(*id, "the schedule of the loop has no place for this operation");
         };
+        // Places must differ, so that the order of the body is determined. Two operations at one place would be sorted
+        // by whatever came first.
         if taken.insert(order, *id).is_some() {
             return at(*id, "the schedule of the loop has two operations at this place");
         }
+        // The bound keeps `lead`, the turns of the prologue and the constants made of them small numbers that cannot
+        // overflow.
         if stage >= MOST {
             return at(*id, "the schedule of the loop has too many stages");
         }
         stages = stages.max(stage + 1);
     }
+    // The prologue computes the counter of iteration j as `lo + j · step`, which is false where iterations are dealt to
+    // programs.
     if stages > 1 && kernel.op(looped).kind == OpKind::For(ForKind::Distributed) {
         return at(looped, "the schedule has several stages for a loop whose iterations are distributed over programs");
     }
+    // An operation that runs ahead was executed already for iterations that the loop, once it is left, never has.
+    // Guards cannot say which these are, since the number of iterations is not known at the beginning.
     if stages > 1 && is_left(kernel, looped) {
         return at(looped, "the schedule has several stages for a loop that is left early");
     }
+    // With stages 0, 1, 2 the leads are 2, 1, 0: iteration i of the steady loop executes stage 0 for iteration i + 2,
+    // stage 1 for i + 1, stage 2 for i.
     let lead = |id: &OpId| kernel.op(*id).planned.map_or(0, |planned| stages - 1 - planned.stage);
     let ops: Vec<(OpId, u16)> = ops.iter().map(|id| (*id, lead(id))).collect();
     Ok((stages - 1, early::beyond(kernel, &ops)?))

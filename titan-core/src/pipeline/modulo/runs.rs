@@ -52,6 +52,9 @@ impl Steady {
     /// The operations of the body in order, those that one branch guards together.
     pub(super) fn runs(&self) -> Made<Vec<Run>> {
         let apart = self.guarded(|pipe| pipe)?;
+        // One branch for each ring is preferred, since it keeps each fill at its place. If an operation that needs a
+        // guard is used by the fills of two rings, it is in no group: its users are not all in one. A single group for
+        // all rings has all of these users.
         let groups = match self.unguarded(&apart) {
             None => apart,
             Some(_) => self.guarded(|_| ())?,
@@ -63,6 +66,9 @@ impl Steady {
         for id in &self.ops {
             match groups.iter().find(|group| group.contains(id)) {
                 // All are executed at the place of the last one.
+                // Moving the operations of a group to the place of the last one is later than scheduled for the others.
+                // Nothing outside uses their results, and the checker shows that memory and rings are touched in a
+                // legal order.
                 Some(group) if group.last() == Some(id) => runs.push(Run::Guarded(group.clone())),
                 Some(_) => {}
                 None => runs.push(Run::One(*id)),
@@ -87,12 +93,15 @@ impl Steady {
             let of_group = |id: &OpId| group.contains(id);
             let span = self.ops.iter().position(of_group).zip(self.ops.iter().rposition(of_group));
             let (Some((first, last)), Some(fill)) = (span, group.first().copied()) else { continue };
+            // One branch has one condition, so all its operations belong to one iteration.
             if let Some(id) = group.iter().find(|id| self.lead(**id) != self.lead(fill)) {
                 return self.violation(*id, "the schedule acquires a slot and fills it in different stages");
             }
             let guarded = self.that_need_guards(self.lead(fill));
             // From the last one on, so that what is used by what was added is known.
             let mut all = Vec::new();
+            // Backwards, users come before what they use: when an operation is looked at, it is known of all its users
+            // whether they are in the group. One pass suffices therefore.
             for (at, id) in self.ops.iter().enumerate().take(last + 1).rev() {
                 let own = |user: &OpId| group.contains(user) || all.contains(user);
                 let is_added = if is_renewable(kernel, *id, false) {
@@ -102,6 +111,8 @@ impl Steady {
                 };
                 let joins = is_added
                     && self.lead(*id) == self.lead(fill)
+                    // A result with a user outside of the branch would have no value there if the iteration does not
+                    // exist.
                     && self.users(*id).is_some_and(|users| users.iter().all(own));
                 if group.contains(id) || joins {
                     all.push(*id);
@@ -119,6 +130,8 @@ impl Steady {
         let (mut all, mut made) = (SortedSet::new(), SortedSet::<Value>::new());
         for id in self.ops.iter().filter(|id| lead > 0 && self.lead(**id) == lead) {
             let op = kernel.op(*id);
+            // In the order of the schedule, so that what uses a result comes behind it and one pass finds the whole
+            // chain: a load of a coordinate, the sum made of it, the name of the tile.
             if early(kernel, *id) == Some(Early::Guarded) || op.args.iter().any(|v| made.contains(v)) {
                 all.insert(*id);
                 made.extend(op.results.iter().copied());

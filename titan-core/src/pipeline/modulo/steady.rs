@@ -112,8 +112,13 @@ impl Steady {
     }
 
     pub(super) fn expand(mut self) -> Made<Edit> {
+        // The prologue comes first, since a value that the steady loop carries begins with what the prologue computed
+        // (`slot`).
         self.prologue()?;
         self.outside = std::mem::take(&mut self.edit.pending);
+        // In the order of the schedule: `done` then has exactly what an operation may use at its own lead. An operand
+        // that is not in it would be computed later in the same iteration, which is a violated dependence and not
+        // something to carry.
         for run in self.runs.clone() {
             match run {
                 Run::One(id) => self.emit(id)?,
@@ -121,12 +126,15 @@ impl Steady {
             }
         }
         if self.edit.kernel.op(self.looped).kind != OpKind::Loop {
+            // All slots must be known before values are passed on: the terminator has one operand for each of them, and
+            // passing one on may add another.
             self.carry_beyond()?;
             self.pass_on()?;
         }
         let mut ops = std::mem::take(&mut self.edit.pending);
         ops.push(self.end);
         self.edit.kernel.blocks[self.body.index()].ops = ops;
+        // What is executed after the loop uses the loop's results, which exist once all slots do.
         self.drain()?;
         let after = std::mem::take(&mut self.edit.pending);
         let before = std::mem::take(&mut self.outside);
@@ -140,6 +148,8 @@ impl Steady {
 
     /// Adds an operation to the steady loop's body, at its lead.
     fn emit(&mut self, id: OpId) -> Made<()> {
+        // The operation is executed for iteration i + lead, so each operand is the instance of that iteration. The
+        // condition that the iteration exists is no operand of the original operation, and is added after the renaming.
         let names = self.names(id, |steady, value| steady.at(value, steady.lead(id)))?;
         rename(&mut self.edit.kernel, id, &names);
         let lead = self.lead(id);
@@ -157,6 +167,8 @@ impl Steady {
         let lead = ops.first().map_or(0, |id| self.lead(*id));
         let exists = self.exists_ahead(lead)?;
         let outer = std::mem::take(&mut self.edit.pending);
+        // What is computed again inside of the branch is defined there only. Kept in `again`, it would be used behind
+        // the branch, where it has no value.
         let known = self.again.clone();
         for id in ops {
             self.emit(*id)?;
@@ -164,6 +176,8 @@ impl Steady {
         self.again = known;
         for id in ops {
             for result in self.edit.kernel.op(*id).results.clone() {
+                // The same for results: a later use must not find them. `at` then reports a violation, as `runs`
+                // promises that there is no such use.
                 self.done.remove(&result);
             }
         }
@@ -186,6 +200,8 @@ impl Steady {
         let bound = match self.bounds.get(&lead).copied() {
             Some(known) => known,
             None => {
+                // The bound does not change in the loop, so it is computed once before it, behind the prologue: lists
+                // of pending operations change places for the time of these instructions.
                 let body = std::mem::replace(&mut self.edit.pending, std::mem::take(&mut self.outside));
                 let hi = self.edit.kernel.op(self.looped).args.get(1).copied();
                 // The counter plus the steps could exceed the greatest number. The bound is greater than the counter, and minus the steps it is
@@ -209,6 +225,9 @@ impl Steady {
         let Some(Planned { stage, order }) = kernel.op(self.looped).planned else { return };
         let number = |ops: &[OpId]| u16::try_from(ops.len()).unwrap_or(u16::MAX);
         let (before_it, after_it) = (number(before), number(after));
+        // Places stay distinct and keep their order. With the loop at place 4, two operations before it and one after
+        // it: these get 4 and 5, the loop gets 6, the one behind it 7, and what was at place 5 gets 8. If a number
+        // saturates, two places become equal, which `stages` reports.
         for id in kernel.block(self.around).ops.clone() {
             if let Some(planned) = &mut kernel.ops[id.index()].planned
                 && planned.order >= order
@@ -257,6 +276,9 @@ impl Steady {
             return self.counter_ahead(value, lead);
         }
         if let Some(place) = self.carried.iter().position(|carried| *carried == value) {
+            // In iteration i + c, c > 0, a carried value is what iteration i + c - 1 passed on. For c = 0 it is what
+            // the steady loop itself carries. This ends: c falls with each step along carried values, and between two
+            // such steps the look-up goes from operations to those before them.
             return match (lead.checked_sub(1), self.next.get(place).copied()) {
                 (Some(before), Some(next)) => self.at(next, before),
                 (_, _) => Ok(value),
@@ -264,6 +286,8 @@ impl Steady {
         }
         let Some(makes) = self.makes.get(&value).copied() else { return Ok(value) };
         let own = self.lead(makes);
+        // Emitted for the same iteration of the original loop: the result itself, if the schedule has executed it
+        // already.
         if lead == own {
             if self.done.contains(&value) {
                 return Ok(value);
@@ -273,9 +297,15 @@ impl Steady {
         if let Some(known) = self.again.get(&(value, lead)) {
             return Ok(*known);
         }
+        // Executed own - lead iterations of the steady loop ago, so that the loop carries it. For a load of stage 0 of
+        // three that stage 2 uses, the steady loop carries (load, 0) and (load, 1), and passes on (load, 1) and the
+        // result of this iteration, which is (load, 2).
         if lead < own && self.edit.kernel.ty(value).is_carried() {
             return self.slot(value, lead);
         }
+        // Too late (lead > own), or of a type that loops do not carry. Executing it again is right only if nothing
+        // shows that it was executed twice and the result depends on the operands alone. If it is early, loops can
+        // carry numbers, so only names get here, and only they are computed again.
         if !is_renewable(&self.edit.kernel, makes, lead < own) {
             return self.violation(makes, "the schedule executes this operation before one whose result it uses");
         }
@@ -287,6 +317,8 @@ impl Steady {
     fn renew(&mut self, makes: OpId, lead: u16) -> Made<()> {
         let Some(Op { kind, args, results, loc, .. }) = self.was.get(&makes).cloned() else { return Ok(()) };
         let mut names = Vec::new();
+        // The operands are instances of the same iteration. They are results of earlier operations of the body or
+        // carried values, so this recursion ends as that of `at` does.
         for arg in args {
             names.push(self.at(arg, lead)?);
         }
@@ -343,6 +375,9 @@ impl Steady {
             return Ok(slot.arg);
         }
         // The steady loop begins with what the prologue computed for this iteration.
+        // (v, c) in iteration 0 is what iteration c computed. The operation has a lead greater than c and the prologue
+        // executes it for all iterations below its lead, so the value is there, unless a branch of the prologue guards
+        // it: then it has no value outside, and must not be carried.
         let Some(initial) = self.first.get(&(value, lead)).copied() else {
             return self.violation(self.looped, "a stage that the prologue does not execute");
         };
@@ -368,6 +403,9 @@ impl Steady {
         // To pass on an instance that was computed several iterations ahead, the steady loop carries further ones, up to the lead of the
         // operation that computes it.
         let mut passed = 0;
+        // This ends although `at` may append slots: one for (v, c) appends at most (v, c + 1), and only while c + 1 is
+        // below the lead of what computes v. At that lead, `at` gives the result itself. So there are at most as many
+        // slots of v as its lead.
         while let Some(Slot { value, lead, .. }) = self.slots.get(passed).copied() {
             args.push(self.at(value, lead + 1)?);
             passed += 1;

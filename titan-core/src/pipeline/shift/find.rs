@@ -86,6 +86,8 @@ fn chain(kernel: &Kernel, looped: OpId, body: Block) -> Option<Chain> {
     // The result of the first MMA is used for operand A of the second one, and the first MMA does not accumulate.
     let fed = depends(kernel, body, *a, *kernel.op(first).results.first()?);
     let [a, _, sum] = kernel.op(first).args[..] else { return None };
+    // The first MMA of iteration i + 1 is issued before the second one of iteration i has its result, so it must not
+    // need that.
     let anew = !depends(kernel, body, sum, carried) && !inside.contains(&sum) && !inside.contains(&a);
     (fed && anew).then_some(Chain { first, second, place, scaling, converting })
 }
@@ -97,6 +99,7 @@ const fn is_mma(kind: &OpKind) -> bool {
 /// The pure operations that compute `to` from `from`, in order, if nothing else uses `from` or the values in between.
 fn between(kernel: &Kernel, body: Block, from: Value, to: Value) -> Option<Vec<OpId>> {
     let (mut found, mut at) = (Vec::new(), from);
+    // Each round goes from a value to the result of its only user, which is defined later in the block: this ends.
     while at != to {
         let [user] = users(kernel, body, at)[..] else { return None };
         let op = kernel.op(user);

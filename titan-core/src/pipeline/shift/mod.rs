@@ -134,6 +134,8 @@ fn shifted(edit: &mut Edit, parts: &Parts, args: &[Value]) -> Option<()> {
     let inside = edit.kernel.block(parts.body).args.clone();
     let (operand, own) = args.split_last()?;
     let mut names: Names = inside.iter().copied().zip(own.iter().copied()).collect();
+    // The first MMA of this iteration and the second one of the last are in flight together. The softmax of this
+    // iteration comes between the waits for them; what it gives is operand A of the next iteration's second MMA.
     let [before, behind] = halves(&edit.kernel, parts);
     let [[wait_first, end_first], [wait_second, end_second]] = &parts.stages;
     edit.copies(&before, &mut names);
@@ -146,6 +148,8 @@ fn shifted(edit: &mut Edit, parts: &Parts, args: &[Value]) -> Option<()> {
     edit.copies(&behind, &mut names);
     let sum = waited(edit, *second, issued_second, &mut names)?;
     edit.copies(end_second, &mut names);
+    // From here on, the carried accumulator stands for the sum that includes the second MMA of the last iteration,
+    // which the original body had at its beginning.
     names.insert(*inside.get(1 + place)?, sum);
     edit.copies(scaling, &mut names);
     edit.copies(converting, &mut names);

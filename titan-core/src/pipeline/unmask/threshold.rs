@@ -83,8 +83,12 @@ pub(super) fn of_condition(kernel: &Kernel, looped: Loop<'_>, pred: Pred, args: 
         Pred::Eq | Pred::Ne => return None,
     };
     let (fixed, moving) = (sum(kernel, looped, *greater, 0)?, sum(kernel, looped, *less, 0)?);
+    // Only a side that grows from iteration to iteration gives a threshold: below it the condition holds, and above it
+    // nothing is said.
     let grows = moving.per_step > 0 && moving.x.is_none() && moving.range.lo >= 0;
     let x = fixed.x.filter(|_| grows && fixed.per_step == 0)?;
+    // x + r ≥ c · j + r' for all elements if x + la ≥ c · j + h, so if x ≥ c · j + (h - la). `most` keeps x + ha within
+    // 32 bits.
     let (slack, most) = (moving.range.hi + strict - fixed.range.lo, i64::from(i32::MAX) - fixed.range.hi.max(0));
     Some(Threshold::Sum { x, slack, most, step: moving.per_step })
 }
@@ -99,6 +103,8 @@ pub(super) fn of_tile(kernel: &Kernel, looped: Loop<'_>, op: &Op) -> Option<Thre
     for (axis, extent) in extents.iter().enumerate() {
         let Some(sum) = sum(kernel, looped, *op.args.get(1 + axis)?, 0) else { continue };
         if sum.per_step != 0 && found.is_none() {
+            // The tile of iteration j is tile j + ahead of the axis: it has no element beyond the end if (j + ahead +
+            // 1) · tile ≤ extent.
             let one = sum.per_step == 1 && sum.x.is_none() && sum.range.lo == sum.range.hi && sum.range.lo >= 0;
             let ahead = Some(sum.range.lo).filter(|_| one && !looped.1.contains(&tensor))?;
             found = Some(Threshold::Tiles { tensor, axis: u8::try_from(axis).ok()?, tile: i64::from(*extent), ahead });
@@ -176,6 +182,7 @@ impl Threshold {
                 let none = edit.i32(0)?;
                 let (enough, fits) = (compared(edit, Pred::Ge, slack)?, compared(edit, Pred::Le, most)?);
                 let some = edit.one(OpKind::Binary(BinOp::And), &[enough, fits])?;
+                // May wrap if x is small. Then `some` is false, and the number is not used.
                 let steps = binary(edit, BinOp::Sub, x, slack)?;
                 let steps = binary(edit, BinOp::Div, steps, step)?;
                 let number = binary(edit, BinOp::Add, steps, 1)?;

@@ -33,10 +33,13 @@ impl Symbols<'_> {
         if !l.is_small() {
             return None;
         }
+        // Both must not be negative: up to the greatest number, and down to the least one.
         for room in [Linear::constant(GREATEST).minus(&l), l.plus_const(-LEAST)] {
             if facts.is_not_negative_within(&room, &|atom| self.range(atom)) {
                 continue;
             }
+            // The launch is asked for something that implies it, in terms of arguments. For `t + 3` with t ≤ n - 1 it
+            // is 2³¹ - 1 - (n + 2) ≥ 0.
             match self.asked_of_launch(&room, facts, STEPS).filter(|_| !self.speculative) {
                 Some(needed) => {
                     facts.assume(&Condition::NotNegative(needed.clone(), true), true);
@@ -53,6 +56,8 @@ impl Symbols<'_> {
     fn asked_of_launch(&self, room: &Linear, facts: &Facts, steps: usize) -> Option<Linear> {
         let inner = room.terms().map(|(atom, _)| atom).filter(|atom| !self.is_of_launch(*atom)).last();
         match inner {
+            // A condition that fails for small arguments would refuse launches that are right: then the sum stays
+            // opaque instead.
             None => (room.base() >= SPARE).then(|| room.clone()),
             Some(_) if steps == 0 => None,
             Some(atom) => facts.without(room, atom).find_map(|rest| self.asked_of_launch(&rest, facts, steps - 1)),
@@ -78,6 +83,7 @@ impl Symbols<'_> {
     /// Records a number that must not be negative; of two that differ by a constant, the lower one is kept.
     fn require(&mut self, needed: Linear) {
         for old in &mut self.required {
+            // n + 2 ≤ m and n + 5 ≤ m are one condition, the second.
             if let Some(more) = needed.minus(old).as_constant() {
                 *old = old.plus_const(more.min(0));
                 return;
@@ -128,6 +134,7 @@ impl Symbols<'_> {
             Some(Key::Quotient(of, by)) => (Some(0), self.greatest(of).and_then(|n| n.checked_div(*by))),
             Some(Key::Product(atoms)) => atoms.iter().fold((Some(1), Some(1)), |(low, high), atom| {
                 let (l, h) = self.range(*atom);
+                // The greatest product of numbers is that of the greatest ones only if none is negative.
                 let known = l.is_some_and(|l| l >= 0);
                 let times = |a: Option<i64>, b: Option<i64>| a?.checked_mul(b?).filter(|_| known);
                 (times(low, l), times(high, h))
@@ -232,6 +239,7 @@ impl Symbols<'_> {
                 if factors.len() > FACTORS {
                     return None;
                 }
+                // The sign of a product is known only if those of its factors are.
                 let positive = factors.iter().all(|f| facts.is_not_negative(&Linear::atom(*f)));
                 let new = self.intern(Key::Product(factors.clone()));
                 let one = Linear::atom(new);
@@ -251,6 +259,8 @@ impl Symbols<'_> {
             if !matches!(self.key(*counter), Some(Key::Counter(_))) {
                 continue;
             }
+            // With 0 ≤ i ≤ n - 1 and m ≥ 0, (n - 1 - i) · m ≥ 0: the loop over tiles has executed at most (n - 1) · m
+            // steps before its last tile.
             for room in facts.upper(*counter) {
                 let others = factors.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, f)| Linear::atom(*f));
                 let mut product = Some(room);

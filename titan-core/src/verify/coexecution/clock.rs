@@ -134,10 +134,14 @@ impl Deviations {
     /// How the states after an iteration relate to the one before it. Records what is in flight after it and is not before it, or in an older
     /// group, if the states are equal otherwise.
     pub(super) fn back(&mut self, before: &State, ends: &[State], roles: &[usize]) -> Back {
+        // No end at all is no proof: a round that always leaves the loops says nothing about one that stays.
         let same = ends.iter().filter(|end| end.same(before, roles)).count();
         if same == ends.len() {
             return if ends.is_empty() { Back::Other } else { Back::Same };
         }
+        // `None`: they differ in more than what is in flight. More in flight is only less that is known, so the
+        // hypothesis is raised to the union of both. `in_flight` only grows, up to all accesses of the roles, so that
+        // this happens finitely often.
         let Some(joined) = joined_in_flight(before, ends, roles) else { return Back::Other };
         let more: Vec<_> = joined.into_iter().filter(|(role, all)| *all != before.roles[*role].pairs).collect();
         if !more.is_empty() {
@@ -162,6 +166,8 @@ impl Deviations {
                 shown.iter().filter(in_all).copied().collect()
             };
             let fewer: Clocks = own.iter().map(|(side, shown)| (*side, common(side, shown))).collect();
+            // Without any pair a side has no clock, and every later claim would be refused. Then the difference of the
+            // states says what is wrong.
             if fewer != *own && fewer.values().all(|shown| !shown.is_empty()) {
                 self.clocks.insert(*role, fewer);
                 any = true;
@@ -191,12 +197,15 @@ impl Run<'_> {
             self.enter(&mut first, p.role)?;
         }
         let timed = std::mem::replace(&mut self.timed, false);
+        // The first round only proposes the hypothesis. Everything it concludes is shown again by the arbitrary one,
+        // which includes i = 0.
         let asked = self.symbols.required.clone();
         let ends = self.run_inside(first, &goal);
         // The conditions on the launch come from the arbitrary iteration, which includes this one.
         self.symbols.required = asked;
         self.timed = timed;
         let ends = ends?;
+        // Any case will do for a proposal; the others deviate from it, if they do, in the check.
         let Some(end) = ends.first() else { return Ok(Plan::default()) };
         let n = state.machine.origins.len();
         let advance: Vec<Linear> = (0..n).map(|o| end.moved(state, o)).collect();
@@ -239,6 +248,8 @@ impl Run<'_> {
                 let stages = [state, end].map(|s| self.symbols.known_int(stage, &s.roles[role].env));
                 let [Some(s0), Some(s1)] = stages else { return None };
                 let (t0, t1) = (self.stage_of(&s0, n)?, self.stage_of(&s1, n)?);
+                // A parity is a function of the counter of its stage. What it may differ by is a constant flip: 0 for a
+                // wait for data, 1 for one for a free slot.
                 let flip = self.flip(&before, &t0, n, &mut state.facts.clone())?;
                 (t0, t1, Shape::Parity(n, flip), Some(n))
             }
@@ -247,6 +258,7 @@ impl Run<'_> {
         let grown = next.minus(&start);
         let stepless = deviations.stepless.contains(&arg);
         let follows = match (grown.as_constant().filter(|_| !stepless), turn) {
+            // From n - 1 to 0 a stage index falls by n - 1, which is a step by 1 modulo n.
             (Some(c), Some(n)) => Induction::Step(c.rem_euclid(n)),
             (Some(c), None) => Induction::Step(c),
             (None, _) => {
@@ -285,6 +297,9 @@ impl Run<'_> {
     pub(super) fn shift(&mut self, state: &mut State, plan: &Plan, deviations: &Deviations, i: &Linear) {
         let before = state.machine.origins.clone();
         for (o, advance) in plan.advance.iter().enumerate() {
+            // An object that advances by `advance` in each round is i · advance further in round i. If it advances
+            // unevenly, nothing but that its clock is some number is known; objects that advance together share the
+            // number, so that their distance stays known.
             let all = self.symbols.product(advance, i, &mut state.facts).filter(|_| plan.even[o]);
             let origin = match all {
                 Some(all) => before[o].plus(1, &all),
@@ -346,6 +361,8 @@ impl Run<'_> {
             let moved: Vec<Linear> =
                 (0..plan.advance.len()).map(|o| self.symbols.settled(&end.moved(begin, o), &mut facts)).collect();
             let advance: Vec<Linear> = plan.advance.iter().map(|by| self.symbols.settled(by, &mut facts)).collect();
+            // In every case, since a round takes one of them. Numbers are settled first: they may be equal only because
+            // of what the case has decided.
             any |= plan.uneven(begin, (&moved, &advance), deviations);
         }
         // Carried values were assumed to advance with these objects; they do not deviate themselves.
@@ -364,6 +381,8 @@ impl Run<'_> {
                 let wanted = self.shaped(carried.shape, &counter, &mut facts);
                 let found = self.symbols.known_int(carried.arg, &end.roles[carried.role].env);
                 let [wanted, found] = [wanted, found].map(|l| l.map(|l| self.symbols.settled(&l, &mut facts)));
+                // Each deviation moves a value down one step: from a constant step to following an object, from that to
+                // unknown. So this ends.
                 if wanted.is_none() || wanted != found {
                     let steps =
                         matches!(carried.follows, Induction::Step(_)) && deviations.stepless.insert(carried.arg);
@@ -453,6 +472,8 @@ pub(super) fn passed(ends: &[State], before: &State, always: impl Fn(&Linear) ->
     let all = |ring: usize, side: usize| {
         let mut found = ends.iter().map(|end| of(end, ring, side));
         let first = found.next()?;
+        // Equal in all cases, and no number that changes from round to round: otherwise a product with the number of
+        // rounds is not what they advance.
         (found.all(|other| other == first) && always(&first)).then_some(first)
     };
     (0..before.rings.len()).map(|ring| [all(ring, 0), all(ring, 1)]).collect()

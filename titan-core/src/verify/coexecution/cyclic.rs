@@ -35,6 +35,7 @@ impl Symbols<'_> {
     pub(in crate::verify) fn cyclic(&self, l: &Linear) -> Option<(Linear, i64)> {
         l.terms().find_map(|(atom, k)| {
             let (of, by) = self.quotient_of(atom)?;
+            // `of - by · (of / by)`, and nothing else in the sum: then it is `of mod by`.
             (k == -by && l.plus(by, &Linear::atom(atom)) == *of).then(|| (of.clone(), by))
         })
     }
@@ -51,6 +52,7 @@ impl Symbols<'_> {
             Condition::NotNegative(l, v) => (l, *v, false),
             Condition::Known(_) | Condition::Opaque(..) => return None,
         };
+        // `t mod n = 0` tests exactly that t is a multiple of n.
         if let (Some((t, n)), true) = (self.cyclic(l), equal) {
             return Some((t, n, truth));
         }
@@ -59,6 +61,8 @@ impl Symbols<'_> {
         for (l, truth) in [(l.clone(), truth), other] {
             for (atom, _) in l.terms() {
                 let Some((of, by)) = self.quotient_of(atom) else { continue };
+                // `(of mod by) + 1 - by`: zero, and not negative, exactly if of mod by is by - 1, so if of + 1 is a
+                // multiple of by.
                 if l == of.plus(-by, &Linear::atom(atom)).plus_const(1 - by) {
                     return Some((of.plus_const(1), by, truth));
                 }
@@ -71,6 +75,8 @@ impl Symbols<'_> {
     fn turned(&mut self, parity: &Linear, condition: &Condition, facts: &mut Facts) -> Option<Linear> {
         let (t, n, truth) = self.begins(condition)?;
         let (of, _) = self.cyclic(parity).filter(|(_, by)| *by == 2)?;
+        // The parity is that of (t - 1) / n, up to a flip, which is kept. After the step it is that of t / n: the
+        // quotient grows by 1 exactly where t is a multiple of n, which is what the condition tests.
         let before = self.quotient(&t.plus_const(-1), n, facts)?;
         let flip = of.minus(&before).as_constant()?;
         let after = self.quotient(&t, n, facts)?.plus_const(flip);
@@ -96,6 +102,8 @@ impl Symbols<'_> {
             (OpKind::Binary(BinOp::And), [a, b]) => {
                 let (a, b) = (self.int(*a, env, facts), self.int(*b, env, facts));
                 let (a, mask) = b.as_constant().map(|mask| (&a, mask)).or(a.as_constant().map(|mask| (&b, mask)))?;
+                // A mask of ones from bit 0 on is a remainder, for numbers that are not negative; `remainder` asks for
+                // that.
                 let n = mask.checked_add(1).filter(|n| *n > 0 && n & mask == 0)?;
                 self.remainder(a, n, facts)
             }
@@ -117,6 +125,8 @@ impl Symbols<'_> {
         let (new, same) = if truth { (a, b) } else { (b, a) };
         // It is 0 if the counter wraps, and `s + 1` otherwise.
         let next = self.remainder(&t, n, facts)?;
+        // Where t wraps, the value is 0 = t mod n. Elsewhere it is (t - 1) mod n + 1, which is t mod n because t is no
+        // multiple of n. So it is t mod n in both cases.
         if new.as_constant() == Some(0) && self.cyclic(&same.plus_const(-1)) == Some((t.plus_const(-1), n)) {
             return Some(next);
         }
@@ -163,6 +173,7 @@ impl Symbols<'_> {
         let mut sum = Linear::constant(l.base());
         for (atom, k) in l.terms() {
             let one = match self.key(atom).cloned() {
+                // The recursion goes to what the atom is made of, which was found before it: this ends.
                 Some(Key::Quotient(of, by)) => {
                     let of = self.settled(&of, facts);
                     self.quotient(&of, by, facts)
@@ -225,6 +236,7 @@ impl Turns {
             kernel.block(body).args.iter().skip(1).copied().filter(|v| kernel.ty(*v) == Ty::I32).collect();
         let versions: Vec<(Value, SortedSet<Value>)> = args.iter().map(|a| (*a, versions(kernel, body, *a))).collect();
         let mut comparisons: SortedMap<Value, (i64, Value)> = SortedMap::new();
+        // Stages first: the parities are recognised by the comparisons of stages.
         for (arg, all) in &versions {
             if let Some((n, compared)) = stage(kernel, body, all) {
                 self.0.insert(*arg, Turn::Stage(n));

@@ -38,6 +38,7 @@ impl Events {
         let mut any = false;
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
+            // `|` and not `||`: every region must be walked, as it marks its own operations.
             let inside = op.regions.iter().fold(false, |any, r| self.find(kernel, objects, *r) | any);
             let tokens = op.args.iter().chain(&op.results).any(|v| kernel.ty(*v).is_linear());
             if inside || tokens || does_something(&op.kind) || objects.output(kernel, op).is_some() {
@@ -62,6 +63,7 @@ impl Events {
                 Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                     loops.get(n as usize).filter(|i| self.ops.contains(&around[**i])).copied()
                 }
+                // It ends the role, and with it all that is around it.
                 Family::Flow(Flow::Return) if returns => Some(0),
                 // They leave no loop.
                 Family::Flow(Flow::Return | Flow::For(_) | Flow::Loop | Flow::If | Flow::Yield)
@@ -94,6 +96,7 @@ pub(super) fn deciding(kernel: &Kernel, events: &SortedSet<OpId>) -> SortedSet<V
     }
     let mut found = SortedSet::new();
     while let Some(value) = open.pop() {
+        // Each value is looked at once, so this ends also where loops pass values around.
         if found.insert(value) {
             let made_of = kernel.def_op(value).filter(|op| op.regions.is_empty()).map_or(&[][..], |op| &op.args);
             let handed_on = sources.get(&value).map_or(&[][..], Vec::as_slice);

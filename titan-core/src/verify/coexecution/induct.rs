@@ -49,6 +49,8 @@ impl Run<'_> {
             return Err(Fault::Lost.into());
         }
         // A role for which another one waits is executed ahead.
+        // Another role waits for one at a loop: no common round has begun, so the loop's next iteration is executed by
+        // itself, if it has one.
         if let Some(ahead) = waits.iter().find_map(|w| self.provider(&state, w).filter(|r| at.contains(r))) {
             return self.ahead(state, goal, &[ahead]);
         }
@@ -56,6 +58,8 @@ impl Run<'_> {
         let alone = at.iter().position(|r| self.is_independent(&state, *r));
         let at = alone.map_or(at, |i| &at[i..=i]);
         let mut fault = None;
+        // Loops of different groups touch different rings. Treating one group alone changes nothing that the others
+        // see.
         let groups = self.partners(&state, at);
         self.uneven |= groups.iter().flatten().any(|partner| partner.each != 1);
         for partners in groups {
@@ -66,8 +70,13 @@ impl Run<'_> {
                 Err(_) if !self.objects.is_empty() => continue,
                 Err(open) => return self.try_both(&state, &open, goal),
             };
+            // Whether a whole round remains must be decided, and not assumed: with `each = 2` and 2 n + 1 iterations, n
+            // rounds leave one iteration.
             let whole = Condition::NotNegative(first.left.plus_const(-first.each), true);
             let some = Condition::NotNegative(first.left.clone(), true);
+            // Cases: the number of rounds is the number of iterations; undecided, so that both cases are tried and
+            // decided here the next time; less than a round, which is executed iteration by iteration; and the
+            // quotient.
             let times = match (first.each, state.facts.decide(&some), state.facts.decide(&whole)) {
                 (1, Some(true), _) => first.left.clone(),
                 (1, _, _) => return self.try_both(&state, &some, goal),
@@ -105,6 +114,9 @@ impl Run<'_> {
         let roles: Vec<usize> = partners.iter().map(|p| p.role).collect();
         match self.together(state, partners, times).map_err(no)? {
             Iteration::Returns(next) => self.go_on(next, goal).map_err(no),
+            // The state has changed, as when the first rounds use slots that were never used. One round is peeled,
+            // which brings the state nearer to the one that repeats; `peeled` counts this and is limited by the number
+            // of slots (`may_run_ahead`).
             Iteration::Changes => self.ahead(state.clone(), goal, &roles).map_err(no),
             Iteration::SplitAt(at) => self.split(state, goal, partners, (&at, times)).map_err(no),
             Iteration::Fails(fault @ Fault::Barrier(_)) | Iteration::MayFail(fault) => {
@@ -114,6 +126,9 @@ impl Run<'_> {
                 let ahead = waits
                     .iter()
                     .find_map(|w| self.provider(state, &w.wait).filter(|r| roles.contains(r) && roles.len() > 1));
+                // The first round may get stuck only because a role must be ahead of another one, as one that fills
+                // before a reader which takes two stages at once. One iteration of the role that is waited for is a
+                // legal beginning, from which everything is tried again.
                 if let Some(ahead) = ahead.filter(|r| self.may_run_ahead(state, *r)) {
                     return self.ahead(state.clone(), goal, &[ahead]).map_err(|stop| {
                         no(if let Stop::Open(_) = stop { stop } else { Fault::Stuck { waits, ended }.into() })
@@ -152,6 +167,8 @@ impl Run<'_> {
         let joined = |a: usize, b: usize| self.share_a_ring(state, a, b) || (!self.objects.is_empty() && alike(a, b));
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for role in at {
+            // Groups that the new role joins become one: sharing a ring is not transitive by itself, the groups are.
+            // Each role is looked at once.
             let (with, mut rest): (Vec<_>, Vec<_>) =
                 groups.into_iter().partition(|group| group.iter().any(|other| joined(*other, *role)));
             let mut group = with.concat();
@@ -182,6 +199,9 @@ impl Run<'_> {
         if let Some(first) = rates.first_mut() {
             *first = Some((1, 1));
         }
+        // A rate is known once that of a role with a common ring is: fills of one per iteration against reads of two
+        // give 1 and 1/2, so the first role has two iterations in a round. Each round of the loop finds at least one
+        // more rate if there is one to be found.
         for _ in 0..roles.len() {
             for (a, b) in (0..roles.len()).flat_map(|a| (0..roles.len()).map(move |b| (a, b))) {
                 let (Some((n, d)), None, Some(x), Some(y)) = (rates[a], rates[b], body(roles[a]), body(roles[b]))
@@ -202,6 +222,7 @@ impl Run<'_> {
             .map(|r| r.and_then(|(n, d)| n.checked_mul(common)?.checked_div(d)).filter(|n| *n > 0))
             .collect();
         let Some(each) = each else { return ones };
+        // The shortest round: a longer one would demand more iterations to remain than necessary.
         let divisor = each.iter().fold(0, |a, b| divisor(a, *b)).max(1);
         let each: Vec<i64> = each.iter().map(|n| n / divisor).collect();
         if each.iter().all(|n| *n <= EACH) { each } else { ones }
@@ -244,6 +265,8 @@ impl Run<'_> {
     fn shortest<'p>(&self, state: &State, partners: &'p [Partner]) -> Result<&'p Partner, Condition> {
         let (first, others) = partners.split_first().ok_or(Condition::Known(true))?;
         others.iter().try_fold(first, |least, other| {
+            // The one with fewer rounds, left / each, without dividing: left(a) · each(b) ≥ left(b) · each(a) says that
+            // b has no more rounds than a.
             let room = least.left.times(other.each).plus(-least.each, &other.left);
             let open = Condition::NotNegative(room, true);
             match state.facts.decide(&open) {
@@ -287,6 +310,8 @@ impl Run<'_> {
                 }
                 .into());
             }
+            // Whether there is an iteration must be decided before it is executed: an iteration that is not there would
+            // fill a ring that stays full.
             let left = loop_of(&state, *role).map_or_else(Linear::default, Loop::left);
             let some = Condition::NotNegative(left.plus_const(-1), true);
             if state.facts.decide(&some).is_none() {
@@ -307,6 +332,8 @@ impl Run<'_> {
     fn together(&mut self, state: &State, partners: &[Partner], times: &Linear) -> Result<Iteration, Stop> {
         let mut deviations = Deviations::default();
         loop {
+            // Each round of this loop has weakened the hypothesis: `arbitrary` returns `None` only if it has added
+            // something to `deviations`, which has finitely many values, objects and accesses to add. So it ends.
             let asked = self.symbols.required.clone();
             let mut done = self.arbitrary(state, partners, times, &mut deviations);
             if deviations.has_more_in_flight() {
@@ -333,11 +360,14 @@ impl Run<'_> {
         times: &Linear,
         deviations: &mut Deviations,
     ) -> Result<Option<Iteration>, Stop> {
+        // A weaker state knows less, or has more in flight. Whatever is shown for it holds for the state itself.
         let state = &deviations.weakened(state);
         let plan = match self.plan(state, partners, times, deviations) {
             Err(Stop::Fault(fault @ Fault::Stuck { .. })) => return Ok(Some(Iteration::Fails(fault))),
             other => other?,
         };
+        // About the number i of the round, nothing is assumed but 0 ≤ i < times. What is shown for it holds for every
+        // round therefore.
         let counter = (self.symbols.counter(), self.serial);
         let i = Linear::atom(counter.0);
         let mut once = state.clone();
@@ -346,6 +376,8 @@ impl Run<'_> {
         let mut goal = vec![usize::MAX; state.roles.len()];
         for p in partners {
             goal[p.role] = once.roles[p.role].frames.len();
+            // The loops are in round i: i rounds are done, values that they carry are unknown, and clocks have the
+            // values of the hypothesis.
             self.skip(&mut once, p, &i);
         }
         self.shift(&mut once, &plan, deviations, &i);
@@ -354,6 +386,8 @@ impl Run<'_> {
                 l.quota = p.each;
             }
         }
+        // How far clocks have advanced until round i is known only when this round is known to return to the same
+        // state. Stated times are checked then.
         let timed = std::mem::replace(&mut self.timed, false);
         self.counters.push(counter);
         let ends = self.run_inside(once.clone(), &goal);
@@ -367,6 +401,8 @@ impl Run<'_> {
             }
             Err(other) => return Err(other),
         };
+        // An end with fewer frames has left a loop: it goes on behind the loop, for an arbitrary i, and is no state at
+        // the head.
         let inside = |end: &State| partners.iter().all(|p| end.roles[p.role].frames.len() >= goal[p.role]);
         let (stays, mut leaves): (Vec<State>, Vec<State>) = ends.into_iter().partition(inside);
         if self.check_induction(&plan, &once, &stays, &i, deviations) {
@@ -376,6 +412,8 @@ impl Run<'_> {
         if deviations.fewer_clocks(state, &stays, &roles) {
             return Ok(None);
         }
+        // This is the step of the induction. The base is `state` itself: before round 0 no round is done, and nothing
+        // is shifted.
         match deviations.back(state, &stays, &roles) {
             Back::Same => {}
             Back::More => return Ok(None),
@@ -391,6 +429,8 @@ impl Run<'_> {
         } else {
             leaves.iter_mut().for_each(|end| self.tick(end, &passed, &i));
         }
+        // After all rounds: the state from before, shifted by what `times` rounds advance the clocks. It stands beside
+        // the cases that left a loop in some round, so that whatever happens is one of the states returned.
         let mut next = state.clone();
         partners.iter().for_each(|p| self.skip(&mut next, p, times));
         self.tick(&mut next, &passed, times);

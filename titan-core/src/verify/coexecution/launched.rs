@@ -33,6 +33,7 @@ impl Symbols<'_> {
             HostOp::Le => Pred::Le,
             HostOp::Gt => Pred::Gt,
             HostOp::Ge => Pred::Ge,
+            // Both sides hold, so both are facts. Of an `or`, neither is known to hold, and nothing is assumed.
             HostOp::And => {
                 for side in [a, b] {
                     if let Some(condition) = self.host_condition(side, facts) {
@@ -77,6 +78,7 @@ impl Symbols<'_> {
 
     /// A launch argument: an atom, or its number in an example.
     pub(super) fn given(&mut self, key: Key) -> Linear {
+        // In an example, arguments have numbers; what is loaded from memory has none.
         let data = matches!(key, Key::Value(value, _) if !matches!(self.kernel().value(value).def, Def::Param(_)));
         match self.example.as_mut().filter(|_| !data).and_then(|e| e.number(&key)) {
             Some(number) => Linear::constant(number),

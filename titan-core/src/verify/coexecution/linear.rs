@@ -55,6 +55,8 @@ impl Linear {
         let mut own = &self.terms[..];
         for (atom, k) in &other.terms {
             // The terms before those of this atom stay.
+            // Both lists are sorted, and the result is: terms of `self` below this atom come first. So equal sums are
+            // equal as data.
             let before = own.iter().take_while(|t| t.0 < *atom).count();
             terms.extend_from_slice(&own[..before]);
             own = &own[before..];
@@ -131,6 +133,7 @@ impl Linear {
 
     /// The strongest equivalent `l ≥ 0` over the integers: divided by the common divisor of all coefficients, and rounded down.
     fn tight(&self) -> Linear {
+        // 2 a - 3 ≥ 0 says a ≥ 3/2 and, a being an integer, a ≥ 2: divided by 2 and rounded down, a - 2 ≥ 0.
         let by =
             self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
         if by <= 1 {
@@ -244,6 +247,7 @@ impl Facts {
         match condition {
             Condition::Known(_) => {}
             Condition::NotNegative(l, v) if *v == holds => self.add(l.clone()),
+            // Not l ≥ 0 is l ≤ -1 for integers, so -l - 1 ≥ 0.
             Condition::NotNegative(l, _) => self.add(l.times(-1).plus_const(-1)),
             Condition::Zero(l, v) if *v == holds => {
                 self.add(l.clone());
@@ -267,6 +271,7 @@ impl Facts {
     fn add(&mut self, l: Linear) {
         let l = l.tight();
         match self.not_negative.iter_mut().find(|fact| fact.same_terms(&l)) {
+            // terms + 3 ≥ 0 and terms - 1 ≥ 0: the second implies the first.
             Some(known) => known.constant = known.constant.min(l.constant),
             None => self.not_negative.push(l),
         }
@@ -281,6 +286,7 @@ impl Facts {
                     .not_negative
                     .iter()
                     .filter(|other| fact.opposite_terms(other))
+                    // a - 3 ≥ 0 and 2 - a ≥ 0 add up to -1 ≥ 0.
                     .filter_map(|other| fact.constant.checked_add(other.constant))
                     .any(|c| c < 0)
         })
@@ -307,6 +313,7 @@ impl Facts {
             let whole = Linear::atom(atom).times(by);
             self.add(Linear::atom(atom));
             self.add(of.minus(&whole));
+            // by · q ≤ of ≤ by · q + by - 1, which determines q.
             self.add(whole.plus_const(by - 1).minus(of));
         }
     }
@@ -319,6 +326,8 @@ impl Facts {
             Condition::NotNegative(l, v) => {
                 if self.is_not_negative(l) {
                     Some(*v)
+                // The negation follows: l is at most -1. If neither follows, the condition is open, which is no
+                // statement about it.
                 } else if self.is_not_negative(&l.times(-1).plus_const(-1)) {
                     Some(!*v)
                 } else {
@@ -383,9 +392,13 @@ impl Facts {
 
     /// Whether `l ≥ 0`: by the bounds of its atoms, or by a fact that bounds one of its atoms and recursion on the remainder.
     fn follows(&self, l: &Linear, depth: usize, bounds: Option<Bounds<'_>>) -> bool {
+        // Without atoms, the number itself.
         if l.least(bounds).is_some_and(|least| least >= 0) {
             return true;
         }
+        // Each step combines the goal with one fact, and eliminates one atom or replaces a quotient by its dividend.
+        // The number of steps is bounded, so this ends; what would need more steps is not decided, and both cases are
+        // tried.
         if depth == 0 {
             return false;
         }

@@ -118,6 +118,7 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
     match done {
         Ok(()) => Ok(Shown { conditions: run.symbols.conditions(), occupied: run.occupied }),
         Err(fault) => {
+            // A loop without an end would be executed for ever in an example too.
             let shown = if matches!(fault, Fault::Endless { .. }) { None } else { shown(kernel) };
             let (fault, example) = match (shown, fault) {
                 // For barriers the error found for all arguments is reported, unless it is a deadlock.
@@ -141,6 +142,8 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
 fn proved<'k>(new: &dyn Fn() -> Run<'k>) -> (Run<'k>, Result<(), Fault>) {
     let mut run = new();
     let mut done = run.all();
+    // Each of the ways is a proof by itself if it succeeds, so that trying more of them only accepts more. One is tried
+    // only if the run before has met what it treats otherwise.
     for (choices, single) in [(true, false), (false, true), (true, true)] {
         let differs = (!choices || run.undecided && run.objects.is_empty()) && (!single || run.uneven);
         if done.is_ok() || !differs {
@@ -173,6 +176,8 @@ fn shown(kernel: &Kernel) -> Option<(Fault, Example)> {
         let mut run = Run::new(kernel);
         run.symbols.example = Some(example);
         let result = run.all();
+        // A fault with numbers for all arguments is one that happens, unless the run was not carried to its end, or no
+        // program is launched for these numbers.
         let fault = result.err().filter(|f| !matches!(f, Fault::Lost) && !run.symbols.is_idle(&mut Facts::default()));
         (fault, run.symbols.example.take())
     };

@@ -11,6 +11,7 @@ impl Symbols<'_> {
         if step == 1 {
             return span.clone();
         }
+        // ⌈span / step⌉ as a rounded-down quotient. The same span and step give the same atom in every role.
         match self.quotient(&span.plus_const(step - 1), step, facts) {
             Some(trips) => trips,
             None => self.dealt(ForKind::Sequential, [span, &Linear::default(), &Linear::constant(step)], facts),

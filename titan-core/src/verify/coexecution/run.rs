@@ -163,6 +163,8 @@ impl<'k> Run<'k> {
             Stop::SplitAt { .. } | Stop::Open(_) => Fault::Lost,
         })?;
         for end in ends {
+            // Theorem 7 of docs/protocol.md needs it: at the end, what was filled has been released by each reader, and
+            // nobody has a pending wait.
             for (i, ring) in end.rings.iter().enumerate() {
                 let read = ring.readers.iter().map(|r| r.released.low).min().unwrap_or(0);
                 if ring.readers.iter().any(|r| r.released.low != ring.filled.low || r.claimed != ring.acquired) {
@@ -182,6 +184,8 @@ impl<'k> Run<'k> {
             let mut moved = false;
             let (mut waits, mut loops, mut branch) = (Vec::new(), Vec::new(), None);
             for (role, goal) in goal.iter().enumerate() {
+                // As far as it goes: since no step of another role takes away what makes a step possible, the order of
+                // roles does not matter (theorem 6).
                 while !reached(&state, role, *goal) {
                     self.steps += 1;
                     if self.steps > limit {
@@ -208,12 +212,18 @@ impl<'k> Run<'k> {
             if goal.iter().enumerate().all(|(role, goal)| reached(&state, role, *goal)) {
                 return Ok(vec![state]);
             }
+            // A step of one role may be what another one waits for, so all are asked again. Each round makes at least
+            // one step, and their number is limited.
             if moved {
                 continue;
             }
+            // A branch comes before loops: both outcomes are finite cases of the same steps, while an induction would
+            // have to assume one of them.
             if let Some(condition) = branch {
                 return self.try_both(&state, &condition, goal);
             }
+            // No role can take a step, none is at a loop and none at a branch: those that have not reached their goals
+            // wait for ever.
             if loops.is_empty() {
                 return Err(self.stuck(&state, waits).into());
             }
@@ -237,6 +247,8 @@ impl<'k> Run<'k> {
     ) -> Result<Vec<State>, Stop> {
         let turn = self.counters.last().and_then(|c| Some((*c, condition.turning_point(c.0)?)));
         // Periodic or iteration-dependent conditions have no single switching iteration.
+        // `i ≥ 1` in round i of 0 ≤ i < n: before round 1 one outcome, from there on the other. Instead of both
+        // outcomes for any i, the rounds are executed in two groups, in each of which the condition is decided.
         if let Some((counter, at)) = turn.filter(|(c, at)| !self.symbols.depends(at, *c)) {
             return Err(Stop::SplitAt { counter: counter.0, at });
         }
@@ -256,11 +268,14 @@ impl<'k> Run<'k> {
         for holds in [true, false] {
             let mut case = state.clone();
             case.facts.assume(condition, holds);
+            // The case contradicts what is known, so no execution is in it. The other one is.
             if case.facts.impossible() {
                 continue;
             }
             // Otherwise the same condition would be tried again, without end.
             let is_fact = !matches!((condition, holds), (Condition::Zero(_, v), _) if *v != holds);
+            // This is what makes the recursion end: in each case, the condition is decided and does not come up again.
+            // A number that is known not to be zero has no such inequality, but is remembered as it is.
             if is_fact && case.facts.decide(condition) != Some(holds) {
                 return Err(Fault::Lost.into());
             }

@@ -23,6 +23,9 @@ impl Times {
     }
 
     pub(in crate::verify) fn add(&mut self, t: i64) {
+        // Times may be completed out of order, as by two stages that are released in the other order. With low = 3,
+        // adding 4 gives {4} above, and adding 3 then raises low to 5. Each round of the loop takes one number out of
+        // `above`, so it ends.
         self.above.insert(t);
         while self.above.remove(&self.low) {
             self.low += 1;
@@ -68,6 +71,8 @@ impl Ring {
     }
 
     fn shifted(&self) -> Ring {
+        // The least time that some reader has not released. All other times are near to it, at most the number of slots
+        // away, so that in a loop which fills and reads equally often they are the same in each round, relative to it.
         let by = self.base();
         let readers = self.readers.iter().map(|r| Reader {
             role: r.role,

@@ -23,6 +23,8 @@ impl<'k> Run<'k> {
                     self.enter(state, role)?;
                     return Ok(Step::Moved);
                 }
+                // Barriers compare numbers by their form, and a number that was found by facts may have another form in
+                // the next round.
                 let number = if self.objects.is_empty() { state.facts.number(&left) } else { left.as_constant() };
                 if number.map_or_else(|| state.facts.is_not_negative(&left.times(-1)), |n| n <= 0) {
                     self.exit(state, role)?;
@@ -56,6 +58,8 @@ impl<'k> Run<'k> {
         if op.kind.is_terminator() {
             return self.leave(state, role, id, op);
         }
+        // It touches no ring, barrier or memory, and nothing in it does: what it computes is found from its definition
+        // when it is asked for.
         if !self.events.contains(&id) {
             return Ok(Self::advance(state, role));
         }
@@ -82,6 +86,7 @@ impl<'k> Run<'k> {
                 }
                 Ok(match state.facts.decide(&condition) {
                     Some(first) => {
+                        // The branch stays the current operation of the frame below, until a `yield` passes it.
                         let arm = op.regions[usize::from(!first)];
                         state.roles[role].frames.push(Frame::Block(arm, 0));
                         Step::Moved
@@ -146,6 +151,8 @@ impl<'k> Run<'k> {
         let arms: Vec<Vec<&OpKind>> =
             branch.regions.iter().map(|b| kernel.block(*b).ops.iter().map(|o| &kernel.op(*o).kind).collect()).collect();
         let [first, second] = &arms[..] else { return None };
+        // The only loop whose number of iterations depends on other roles that is accepted. How often it polls shows
+        // nowhere: it carries nothing, and does nothing else, so that it equals a wait that blocks.
         let ends = own.args.is_empty() && own.ops.last().is_some_and(|o| kernel.op(*o).kind == OpKind::Continue(0));
         let asks = matches!(poll.kind, OpKind::Nv(NvOp::TryWait | NvOp::TestWait));
         let told = branch.kind == OpKind::If && branch.args == poll.results;
@@ -162,6 +169,8 @@ impl<'k> Run<'k> {
         }
         let found = [(op.args[0], &lo), (op.args[1], &hi), (op.args[2], &step)];
         for (value, l) in found.into_iter().filter(|(_, l)| l.as_constant().is_none()) {
+            // What is found first stays, so that a later loop of the same iteration with this bound has the same number
+            // of iterations (see `Bounds`).
             state.roles[role].bounds().entry(value).or_insert_with(|| l.clone());
         }
         let span = hi.minus(&lo);
@@ -169,6 +178,8 @@ impl<'k> Run<'k> {
             (ForKind::Sequential | ForKind::Pipelined, Some(step)) if step > 0 => {
                 let some = Condition::NotNegative(span.clone(), true);
                 let total = match state.facts.decide(&some) {
+                    // Whether the loop executes at all is a case of its own: with `hi - lo` iterations for both cases,
+                    // a negative number of them would be subtracted.
                     None => return Ok(Step::AtBranch(some)),
                     Some(false) => Linear::default(),
                     Some(true) => self.symbols.trips(&span, step, &mut state.facts),
@@ -240,6 +251,8 @@ impl<'k> Run<'k> {
     /// Starts the next iteration.
     pub(in crate::verify) fn enter(&mut self, state: &mut State, role: usize) -> Result<(), Fault> {
         let here = &mut state.roles[role];
+        // The counter is that of the iteration that begins: `done` is increased after it was used. `quota` falls with
+        // each iteration that was asked for.
         let Some(Frame::Loop(l)) = here.frames.last_mut() else { return Err(Fault::Lost) };
         let occupied = state.rings.iter().enumerate().filter(|(_, ring)| !ring.is_empty());
         self.occupied.extend(occupied.map(|(i, _)| (l.op, Pipe::new(i))));
@@ -255,6 +268,8 @@ impl<'k> Run<'k> {
         if let Some(arg) = self.kernel.block(body).args.first() {
             here.env.known.insert(*arg, Known::Int(index));
         }
+        // From here on, what is loaded is another unknown than in any iteration before, although it is the same value
+        // of the program.
         here.env.serial = self.next_serial();
         here.frames.push(Frame::Block(body, 0));
         Ok(())
@@ -277,6 +292,7 @@ impl<'k> Run<'k> {
     /// Leaves all frames nested in a loop: the innermost one, or one that contains `inner` open loops.
     fn to_loop(state: &mut State, role: usize, inner: u32) {
         let frames = &mut state.roles[role].frames;
+        // Each round takes one frame off, and the bottom frame is no loop: this ends.
         let mut more = inner;
         while let Some(frame) = frames.last() {
             match frame {
@@ -346,6 +362,7 @@ impl<'k> Run<'k> {
 
     fn hand_on(&mut self, state: &mut State, role: usize, from: &[Value], to: &[Value]) {
         let known: Vec<Option<Known>> = from.iter().map(|v| self.value(*v, state, role)).collect();
+        // All are read before any is written: `continue %b, %a` of `carry(%a, %b)` exchanges them.
         let held: Vec<Option<TokenState>> = from.iter().map(|v| state.roles[role].tokens.remove(v)).collect();
         let here = &mut state.roles[role];
         for ((to, known), held) in to.iter().zip(known).zip(held) {

@@ -137,7 +137,10 @@ impl<'k> Symbols<'k> {
             return None;
         }
         // Divisible terms are separated, so that equal quotients have equal atoms.
+        // (4 a + b + 6) / 4 is a + 1 + (b + 2) / 4. Only the second part is an atom, so that the quotients of b + 2 and
+        // of 4 a + b + 6 are found equal up to a + 1.
         let (mut whole, mut rest) = of.divided(by);
+        // Where the rest may be negative, its quotient is not known, while that of the whole number is.
         if whole != Linear::default() && !facts.is_not_negative(&rest) {
             (whole, rest) = (Linear::default(), of.clone());
         }
@@ -145,6 +148,7 @@ impl<'k> Symbols<'k> {
             return Some(whole.plus_const(c / by));
         }
         let atom = self.intern(Key::Quotient(rest.clone(), by));
+        // by · q ≤ rest ≤ by · q + by - 1, and q ≥ 0: all that is known of it.
         facts.quotient(atom, &rest, by);
         Some(whole.plus(1, &Linear::atom(atom)))
     }
@@ -158,6 +162,8 @@ impl<'k> Symbols<'k> {
     fn varies(&self, atom: Atom, (counter, since): (Atom, u32)) -> bool {
         let inside = |l: &Linear| self.depends(l, (counter, since));
         match self.keys.get(atom.0) {
+            // Counters are numbered in the order in which loops are entered, so a later one belongs to a loop inside of
+            // this round.
             Some(Key::Counter(n)) => matches!(self.keys.get(counter.0), Some(Key::Counter(own)) if n >= own),
             Some(Key::Value(_, age)) => *age > since,
             Some(Key::Quotient(of, _)) => inside(of),
@@ -195,6 +201,8 @@ impl<'k> Symbols<'k> {
             Some(Known::Condition(_)) | None => self.given(Key::Value(value, self.age(value, env))),
         };
         // The known number is used, unless the cyclic form is requested.
+        // Where barriers are compared by form, an index must stay `t mod 3` of its counter: the number 2 alone would
+        // not say of which t.
         let number = if self.by_form { None } else { facts.number(&l) };
         number.map_or(l, Linear::constant)
     }
@@ -221,6 +229,8 @@ impl<'k> Symbols<'k> {
         if let Some(known) = env.known.get(&value) {
             return Some(known.clone());
         }
+        // Without this, an index that is advanced k times would be looked at 2ᵏ times. It is cleared when the outermost
+        // value is found, since what is known changes with the position of the role.
         if let Some(found) = self.found.get(&value) {
             return found.clone();
         }
@@ -308,17 +318,21 @@ impl<'k> Symbols<'k> {
         let (a, b) = (self.int(op.args[0], env, facts), self.int(op.args[1], env, facts));
         let result = match (bin, a.as_constant(), b.as_constant()) {
             // Arithmetic on constants wraps.
+            // With both numbers known, the result is that of the machine, whatever overflows.
             (_, Some(a), Some(b)) => return of_constants(bin, Elem::I32, a, b).map(Linear::constant),
             (BinOp::Add, ..) => Some(a.plus(1, &b)),
             (BinOp::Sub, ..) => Some(a.minus(&b)),
             (BinOp::Mul, ..) => self.product(&a, &b, facts),
             (BinOp::Min | BinOp::Max, ..) => {
                 let less = Condition::NotNegative(b.minus(&a), true);
+                // A minimum of undecided numbers is neither of them. If cases are distinguished, the condition comes
+                // back as a branch.
                 self.open_choice(&less, facts)
                     .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
             (BinOp::Div, _, Some(k @ 1..)) => {
                 // Rounded towards zero, the quotient of a negative number is that of its absolute value, negated.
+                // -7 / 2 is -3 and not -4: without its sign, a quotient cannot be one of these rounded down.
                 let natural = Condition::NotNegative(a.clone(), true);
                 match self.open_choice(&natural, facts) {
                     Some(true) => self.quotient(&a, k, facts),
@@ -340,6 +354,8 @@ impl<'k> Symbols<'k> {
             }
         };
         result.or_else(|| {
+            // It may overflow: then it is no integer of this kind, but still the same 32-bit number wherever it is
+            // computed of the same operands.
             let sum = self.opaque(bin, &a, &b)?;
             self.may_wrap.extend(sum.terms().map(|(atom, _)| atom));
             Some(sum)
@@ -367,6 +383,8 @@ impl<'k> Symbols<'k> {
         }
         let by = kernel.int_constant(quotient.args[1])?;
         let of = self.int(quotient.args[0], env, facts);
+        // a / b, and one more if there is a remainder, is ⌈a / b⌉ = (a + b - 1) / b. The sum is of unbounded integers
+        // and computed nowhere.
         self.quotient(&of.plus_const(by - 1), by, facts)
     }
 
@@ -409,6 +427,8 @@ impl<'k> Symbols<'k> {
         let read = op.kind == OpKind::Get && of_input(op.args[0]);
         // Of the first tensor, only extents matter.
         let ragged = matches!(op.kind, OpKind::RaggedTile { .. }) && param(op.args[0]) && of_input(op.args[1]);
+        // Of equal operands, these give equal results in every role and at any time: parameters and inputs do not
+        // change during a launch. A tensor that the kernel writes is no input.
         let stable = same || read || ragged;
         if !stable {
             return None;

@@ -19,6 +19,8 @@ impl Run<'_> {
 
     /// The role on which a wait depends.
     pub(super) fn provider(&self, state: &State, wait: &Wait) -> Option<usize> {
+        // Any role whose loop arrives at the barrier. It need not be the right one: executing an iteration that exists
+        // is always a legal step.
         if let On::Phase(barrier, _) = wait.on {
             let serves = |r: &usize| {
                 let inside = loop_of(state, *r).map(|l| self.kernel.op(l.op).regions.clone()).unwrap_or_default();
@@ -38,6 +40,8 @@ impl Run<'_> {
             On::Free(pipe) => {
                 let ring = &state.rings[pipe.index()];
                 let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
+                // Time t = acquired waits for the release of t - D by each reader; one that has not released it is the
+                // one that is waited for.
                 ring.readers.iter().find(|r| !r.released.has(ring.acquired - slots)).map(|r| r.role)
             }
             On::Phase(..) => None,
@@ -102,6 +106,8 @@ impl Run<'_> {
     /// Whether a role may be executed ahead of the others: at most by the slots of all rings.
     pub(super) fn may_run_ahead(&self, state: &State, role: usize) -> bool {
         let slots: usize = self.kernel.pipes.iter().map(|p| p.slots as usize).sum();
+        // A slot is used for the first time, then again in each round, and a parity repeats after two: so many
+        // iterations lead from the beginning to a state that repeats, if there is one. The limit makes peeling end.
         let turning = self.objects.barriers.iter().map(|b| b.n).chain(self.objects.memories.iter().map(|m| m.n)).max();
         let slots = slots + 2 * usize::try_from(turning.unwrap_or(0)).unwrap_or(0);
         loop_of(state, role).is_none_or(|l| l.peeled < slots + AHEAD)

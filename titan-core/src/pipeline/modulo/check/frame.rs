@@ -92,6 +92,9 @@ impl Frame {
     /// For how many iterations a value that the loop was entered with is passed on at most, before it has been used up; a value that is passed
     /// on for ever counts once for each place.
     pub(super) fn passes(&self) -> usize {
+        // For `carry(a, b, c)` that continues with `(b, c, new)`, what c was entered with is in a after two iterations:
+        // three places, and after the third iteration nothing of it is left. The chain is cut off after as many links
+        // as there are places, since the places may form a circle.
         let next = |value: &Value| {
             let place = self.carried.iter().position(|carried| carried == value)?;
             self.next.get(place).filter(|next| self.carried.contains(next)).copied()
@@ -112,6 +115,7 @@ impl Frame {
         upto: At,
         outside: &dyn Fn(Value) -> Option<Label>,
     ) {
+        // Iterations are found once, from the first on, since one begins with what the one before has passed on.
         let from = self.found.get(&upto.relative).map_or(0, |last| last + 1);
         for n in from..=upto.n {
             self.find_one(kernel, labels, At { n, ..upto }, outside);
@@ -122,6 +126,8 @@ impl Frame {
     fn find_one(&mut self, kernel: &Kernel, labels: &mut Labels, at: At, outside: &dyn Fn(Value) -> Option<Label>) {
         if let Some(counter) = self.counter {
             let label = if self.is_distributed {
+                // The next counter of a distributed loop is any later number. A label of its own makes every operand
+                // that depends on it equal to itself only.
                 labels.unknown(Some(Vec::new()))
             } else {
                 labels.counter(self.looped, self.lo, self.step, at)
@@ -134,6 +140,7 @@ impl Frame {
                 // What an iteration of any number begins with has no other label than that.
                 (0, true) => Some(labels.unknown(roots_of_unknown(kernel, value))),
                 (0, false) => self.initial.get(place).copied(),
+                // What iteration n - 1 passed on. It was found already: iterations are found in order.
                 (_, _) => passed.and_then(|v| self.get(v, at.later(-1)).or_else(|| outside(v))),
             };
             // A kernel that passes on less than it carries is not well-formed; its values then have labels of their own.
@@ -144,6 +151,8 @@ impl Frame {
             let op = kernel.op(id);
             let args: Option<Vec<Label>> = op.args.iter().map(|v| self.get(*v, at).or_else(|| outside(*v))).collect();
             let args = args.unwrap_or_default();
+            // Numbers and names are terms of their operands, all else is an instance: (o, n), which is equal to itself
+            // only. The rewritten loop gets this label for what it executes, after its operands were found equal.
             let results = results(kernel, id, args, labels, |labels, roots| labels.instance(id, roots));
             self.labels.extend(op.results.iter().map(|v| (at, *v)).zip(results));
         }
@@ -160,12 +169,20 @@ impl Frame {
         else {
             return false;
         };
+        // For lo = 0, step = 1 and a fill that runs 2 ahead, the condition is `counter < hi - 2`. In iteration i of a
+        // loop that has it, 0 ≤ i < hi, so hi - 2 ≥ -1 does not wrap, and i < hi - 2 says that iteration i + 2 exists.
+        // With lo = -2³¹ and hi = lo + 1, hi - 2 would wrap to a great number and the condition would hold for an
+        // iteration that does not exist: `fits(lo - distance)` refuses that.
         let fits = |n: i64| i32::try_from(n).is_ok();
         let (lo, step) = (i64::from(lo), i64::from(step));
         if here.n < 0 {
+            // Before the loop no iteration is known to exist, so nothing may be subtracted from `hi`: the condition
+            // compares the counter itself.
             let counter = lo + i64::from(at.n) * step;
             return step > 0 && y == self.hi && fits(counter) && labels.known(x).map(i64::from) == Some(counter);
         }
+        // If both are relative, their difference is a number nevertheless, and the labels of `counter` and `hi -
+        // distance` are those for any iteration.
         let distance = i64::from(at.n - here.n) * step;
         let counter = labels.counter(self.looped, self.lo, self.step, here);
         let below = labels.add(y, self.hi, -1);
@@ -182,6 +199,10 @@ impl Frame {
         if let Some(log) = &mut self.log {
             log.push((now, object, changes));
         }
+        // Example: executions with the turns (0, 5), (1, 5) and then (1, 0), all of which change one object. The last
+        // of them is of iteration 1 and comes before (1, 5) in the loop before: (1, 5) is the latest turn and greater
+        // than (1, 0), so the exchange is found. Executions that only touch the object need not follow each other, but
+        // the last change.
         let entry = self.latest.entry(object).or_insert((now, None));
         let follows = if changes { entry.0 <= now } else { entry.1.is_none_or(|last| last <= now) };
         entry.0 = entry.0.max(now);

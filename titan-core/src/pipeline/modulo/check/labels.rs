@@ -17,7 +17,7 @@
 //! needs none of them.
 
 use crate::collections::SortedMap;
-use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Pred, Ty};
+use crate::ir::{BinOp, Const, Effect, Elem, ForKind, Kernel, Op, OpId, OpKind, Place, Pred, Ty, Value};
 
 /// A label, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,8 @@ pub(super) struct Labels {
     known: SortedMap<Data, Label>,
     /// For each label, the memory that it names: tokens, tensors, buffers.
     roots: Vec<Vec<Label>>,
-    kinds: Vec<OpKind>,
+    /// The kinds of operations of terms, and the places of their results: a tile that is read in another layout is another tile.
+    kinds: Vec<(OpKind, Place)>,
 }
 
 impl Labels {
@@ -65,6 +66,7 @@ impl Labels {
 
     pub(super) fn new() -> Self {
         let mut labels = Labels { data: Vec::new(), known: SortedMap::new(), roots: Vec::new(), kinds: Vec::new() };
+        // Label 0 is the root of everything that is not known, so that `ANYWHERE` is a constant.
         labels.unknown(Some(Vec::new()));
         labels
     }
@@ -127,8 +129,10 @@ impl Labels {
                 Some(_) | None => merged.push((label, factor)),
             }
         }
+        // A factor can become 0 modulo 2³²; then the term is 0 for every value of the label.
         merged.retain(|(_, factor)| *factor != 0);
         match merged[..] {
+            // One label for one number: a sum that is only a label is that label, so that `i + 0` and `i` are equal.
             [(label, 1)] if constant == 0 => label,
             _ => self.intern(Data::Sum(constant, merged), |_| Vec::new()),
         }
@@ -161,7 +165,9 @@ impl Labels {
     /// The operands of the comparison whose result a label is: `a < b`.
     pub(super) fn less(&self, label: Label) -> Option<[Label; 2]> {
         match self.data.get(label.0 as usize)? {
-            Data::Term(kind, args, 0) if self.kinds.get(*kind as usize) == Some(&OpKind::Cmp(Pred::Lt)) => {
+            Data::Term(kind, args, 0)
+                if self.kinds.get(*kind as usize).is_some_and(|(kind, _)| *kind == OpKind::Cmp(Pred::Lt)) =>
+            {
                 args.as_slice().try_into().ok()
             }
             Data::Sum(..)
@@ -189,6 +195,8 @@ impl Labels {
         for (x, by) in &of_a {
             for (y, times) in &of_b {
                 let is_product = |label: &Label| matches!(self.data.get(label.0 as usize), Some(Data::Product(..)));
+                // Sums of products of two labels have one normal form, which `intern` compares. Products of three would
+                // need sorting among factors, and no counter has one.
                 if is_product(x) || is_product(y) {
                     return None;
                 }
@@ -211,13 +219,13 @@ impl Labels {
         match self.mul(at, step) {
             Some(ahead) => self.add(lo, ahead, 1),
             // The step is a product itself. Nothing is known of the counter then but that it is the counter of this iteration.
-            None => self.term(&OpKind::For(ForKind::Sequential), vec![lo, step, at], 0),
+            None => self.term((&OpKind::For(ForKind::Sequential), Place::None), vec![lo, step, at], 0),
         }
     }
 
-    fn term(&mut self, kind: &OpKind, args: Vec<Label>, result: usize) -> Label {
-        let place = self.kinds.iter().position(|known| known == kind).unwrap_or_else(|| {
-            self.kinds.push(kind.clone());
+    fn term(&mut self, (kind, at): (&OpKind, Place), args: Vec<Label>, result: usize) -> Label {
+        let place = self.kinds.iter().position(|(known, place)| known == kind && *place == at).unwrap_or_else(|| {
+            self.kinds.push((kind.clone(), at));
             self.kinds.len() - 1
         });
         let mut roots: Vec<Label> = args.iter().flat_map(|arg| self.roots(*arg)).copied().collect();
@@ -229,10 +237,14 @@ impl Labels {
     /// The results of an operation that computes numbers or names and nothing else, of which it does not matter how often it is executed.
     pub(super) fn computed(&mut self, kernel: &Kernel, op: &Op, args: Vec<Label>) -> Vec<Label> {
         let is_i32 = op.results.first().is_some_and(|v| kernel.ty(*v) == Ty::I32);
+        // Only for 32-bit integers, where all targets compute modulo 2³². Sums of floating-point numbers are terms, in
+        // which the order of operands counts.
         if let Some(number) = is_i32.then(|| self.number(&op.kind, &args)).flatten() {
             return vec![number];
         }
-        (0..op.results.len()).map(|result| self.term(&op.kind, args.clone(), result)).collect()
+        let place = |result: &Value| kernel.value(*result).place;
+        let results = op.results.iter().enumerate();
+        results.map(|(n, result)| self.term((&op.kind, place(result)), args.clone(), n)).collect()
     }
 
     fn number(&mut self, kind: &OpKind, args: &[Label]) -> Option<Label> {

@@ -53,7 +53,7 @@ mod touches;
 
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Kernel, OpId, OpKind, Ty, Value};
 use frame::{Frame, Touch};
 use labels::{At, Label, Labels, is_computed};
 pub use recorded::{Dependence, Dependent, Why, dependences};
@@ -78,11 +78,15 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
             homes.extend(planned.into_iter().map(|id| (id, looped)));
         }
     });
+    // Without a schedule nothing may change, and equal kernels need no comparison. If there is no schedule and the
+    // kernels differ, the comparison goes on and finds where.
     if homes.is_empty() && before == after {
         return Ok(SortedMap::new());
     }
     let declared =
         |kernel: &Kernel| (kernel.sig.clone(), kernel.pipes.clone(), kernel.roles.clone(), kernel.laid_out.clone());
+    // Rings, roles and layouts are compared as wholes: operations refer to them by number, so that equal operations
+    // mean the same below.
     if declared(before) != declared(after) {
         return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
@@ -98,6 +102,7 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
         recorded,
         touched: SortedMap::new(),
     };
+    // Parameters are the first values of both kernels, since the signatures are equal.
     for (old, new) in (0..before.sig.params.len()).map(|i| (Value::new(i), Value::new(i))) {
         check.bind(&[old], &[new]);
     }
@@ -150,6 +155,11 @@ struct Check<'k> {
     touched: SortedMap<OpId, Vec<Touch>>,
 }
 
+/// The types of values, and where they are: a tile that is read in another layout than it was written is another tile.
+fn typed(kernel: &Kernel, values: &[Value]) -> Vec<(Ty, crate::ir::Place)> {
+    values.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect()
+}
+
 fn refuse<T>(op: OpId, message: &str) -> Checked<T> {
     Err(Violation { op, message: message.to_owned() })
 }
@@ -172,6 +182,8 @@ impl Check<'_> {
     /// What a value of the kernel before is where operations are being compared.
     fn known(&self, value: Value) -> Option<Label> {
         let inner = || self.frames.iter().rev().find_map(|frame| frame.get(value, frame.at));
+        // Values outside of loops with schedules have one label. One of a body has a label for each iteration, and
+        // meant is the iteration of the operation that is being compared: `frame.at`, in each loop around it.
         self.old.get(&value).copied().or_else(inner)
     }
 
@@ -197,9 +209,15 @@ impl Check<'_> {
     /// Compares blocks that are equal but for the loops with schedules in them.
     fn blocks(&mut self, old: Block, new: Block) -> Checked {
         let (before, after) = (self.before, self.after);
+        if typed(before, &before.block(old).args) != typed(after, &after.block(new).args) {
+            let first = before.block(old).ops.first().copied();
+            return refuse(first.unwrap_or(OpId::new(0)), "its block has other arguments");
+        }
         self.bind(&before.block(old).args, &after.block(new).args);
         let mut rest = after.block(new).ops.as_slice();
         for id in &before.block(old).ops {
+            // `rest` gets shorter by at least the main operation of the unit, and what is left at the end was asked for
+            // by nothing.
             let Some(unit) = self.unit(*id, rest) else { return refuse(*id, "it is not executed") };
             rest = unit.others;
             let last = unit.main;
@@ -210,6 +228,8 @@ impl Check<'_> {
             }
             let args: Checked<Vec<Label>> = before.op(*id).args.iter().map(|v| self.old_of(*id, *v)).collect();
             let own = |labels: &mut Labels, roots| labels.unknown(roots);
+            // Both results get one label only after kinds, operands and nested operations were found equal. This is the
+            // step of the induction over executions that makes equal labels mean equal values.
             let results = frame::results(before, *id, args?, &mut self.labels, own);
             for ((old, new), label) in before.op(*id).results.iter().zip(&after.op(last).results).zip(results) {
                 self.old.insert(*old, label);
@@ -228,6 +248,9 @@ impl Check<'_> {
             let (main, others) = rest.split_first()?;
             return Some(Unit { prologue: &[], main: *main, rest: &[], others });
         }
+        // Where a unit begins and ends is told by origins, which the rewriter wrote and which may be false. Then the
+        // unit is another list of operations, and either one of them is not of the body or one is missing: both are
+        // refused when the list is executed.
         let (prologue, behind) = rest.split_at_checked(rest.iter().position(|made| self.origin(*made) == Some(id))?)?;
         let (main, behind) = behind.split_first()?;
         let of_loop = |made: &&OpId| self.origin(**made).is_some_and(|op| self.of_body(id, op).is_some());
@@ -241,13 +264,12 @@ impl Check<'_> {
     fn same(&mut self, old: OpId, new: OpId, beyond: bool) -> Checked {
         let (before, after) = (self.before, self.after);
         let (was, is) = (before.op(old), after.op(new));
-        let types = |kernel: &Kernel, op: &Op| {
-            op.results.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect::<Vec<_>>()
-        };
+        // Attributes are in the kind. Results must have the type and the place of before, since layouts are given for
+        // places.
         if was.kind != is.kind
             || was.args.len() != is.args.len()
             || was.regions.len() != is.regions.len()
-            || types(before, was) != types(after, is)
+            || typed(before, &was.results) != typed(after, &is.results)
         {
             return refuse(old, "another operation is executed instead");
         }
@@ -258,6 +280,7 @@ impl Check<'_> {
 
     fn operands(&self, id: OpId, old: &[Value], new: &[Value]) -> Checked {
         for (old, new) in old.iter().zip(new) {
+            // Different labels may be equal values. Refusing them is safe, and the rewriter makes no others.
             if self.old_of(id, *old)? != self.new_of(id, *new)? {
                 return refuse(id, "it is executed with an operand of another iteration");
             }
@@ -276,6 +299,7 @@ impl Check<'_> {
         }
         // Beyond the last iteration, numbers may be any: steps of 0, places beyond the end of a tile.
         let is_fixed = |place: usize| args.get(place).is_some_and(|label| self.labels.is_fixed(*label));
+        // A phantom must end. A `for` with a constant step does, since that step is positive (rule 21, T0504).
         let may_not_end = op.kind == OpKind::Loop
             || matches!(op.kind, OpKind::For(_)) && args.get(2).is_none_or(|step| self.labels.known(*step).is_none());
         let beyond_end = (0..op.args.len()).any(|place| {
@@ -283,7 +307,11 @@ impl Check<'_> {
             is_name && !is_computed(self.after, op) && !is_fixed(place)
         });
         let may_not_end = may_not_end || beyond_end;
+        // What would show if the iteration does not exist: an access to a tensor, which may end before it; not to come
+        // back; a change of anything that others touch. Reads of stages and buffers show nothing.
         let shows = touches.of_tensors || may_not_end || touches.objects.iter().any(|(_, changes)| *changes);
+        // An operation that is allowed in the innermost loop for iterations beyond its last one must still not be
+        // executed for iterations that a loop around it does not have.
         let around = self.frames.split_last().filter(|_| beyond).map_or(&self.frames[..], |(_, around)| around);
         if shows && around.iter().any(|frame| frame.phantom) {
             return refuse(
@@ -292,6 +320,8 @@ impl Check<'_> {
             );
         }
         for (object, changes) in touches.objects {
+            // In every loop around: an exchange within one iteration of the inner loop is one within an iteration of
+            // the outer loop, too, and what is carried by the outer loop alone must be in order there.
             for frame in &mut self.frames {
                 if !frame.touch(object, changes) {
                     return refuse_exchange(old, object);
@@ -311,19 +341,25 @@ impl Check<'_> {
             return refuse(looped, "it has no body");
         };
         frame.log = (self.recorded.is_some() && !self.touched.contains_key(&looped)).then(Vec::new);
-        let typed = |kernel: &Kernel, value: &Value| (kernel.ty(*value), kernel.value(*value).place);
-        let differs = was.results.iter().zip(&is.results).any(|(old, new)| typed(before, old) != typed(after, new));
-        if was.kind != is.kind || is.args.len() < was.args.len() || is.results.len() < was.results.len() || differs {
+        let differs =
+            is.results.get(..was.results.len()).map(|same| typed(after, same)) != Some(typed(before, &was.results));
+        if was.kind != is.kind || is.args.len() < was.args.len() || differs {
             return refuse(looped, "another loop is executed instead");
         }
+        // The frame is on the stack while its own body is compared, and off it before the loop itself is treated as one
+        // operation of the loop around.
         self.frames.push(frame);
         let compared = self.rewritten(looped, unit, *body);
         let log = self.frames.pop().and_then(|frame| frame.log);
         compared?;
         self.touched.extend(log.map(|log| (looped, log)));
         // What a loop is entered with is its operand too.
+        // Bounds and initial values of the loop before. Further values that the steady loop carries were compared as
+        // its state.
         self.operands(looped, &was.args, &is.args)?;
         self.touch(looped, unit.main, false)?;
+        // What the loop leaves in additional results is used by `Unit::rest` only, where `leave` has given it the label
+        // of the state. Whatever else used it would get a label that is equal to nothing.
         for more in is.results.get(was.results.len()..).unwrap_or_default() {
             let label = self.labels.unknown(frame::roots_of_unknown(after, *more));
             self.new.insert(*more, label);

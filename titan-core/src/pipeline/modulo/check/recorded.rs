@@ -72,11 +72,15 @@ pub fn dependences(kernel: &Kernel) -> Result<Vec<Dependent>, Violation> {
     for (looped, body) in loops {
         let Some((_, ops)) = body.and_then(|body| kernel.block(body).ops.split_last()) else { continue };
         for (order, id) in (0..).zip(ops) {
+            // One stage, in the order of the program: expansion changes nothing, and every execution is recorded in the
+            // order that must be kept.
             before.ops[id.index()].planned = Some(Planned { stage: 0, order });
         }
         found.push((looped, ops.to_vec()));
     }
     let slots = kernel.pipes.iter().map(|pipe| pipe.slots).max().unwrap_or(0);
+    // An acquisition touches the slot of a release D iterations earlier at most, D being the greatest number of slots.
+    // With D + 3 iterations, the last one has all of its predecessors in the record.
     let iterations = i32::try_from(slots).map_or(i32::MAX, |slots| slots.saturating_add(3));
     let touched = compared(&before, &expand(&before)?, Some(iterations))?;
     let dependent = |(looped, ops): (OpId, Vec<OpId>)| {
@@ -99,6 +103,8 @@ fn values(kernel: &Kernel, looped: OpId, ops: &[OpId], all: &mut SortedSet<Depen
         for value in kernel.operands_within(*to) {
             let mut from: Option<Value> = Some(value);
             // What is only passed on was computed so many iterations before; a value that is passed on for ever comes from outside.
+            // Example: `mma %acc` with `carry(%acc)` and `continue %sum`: %acc is no result, its place passes on %sum,
+            // which the MMA of the iteration before computes: distance 1.
             for distance in (0..).take(carried.len() + 1) {
                 let Some(value) = from else { break };
                 if let Def::Result(from, _) = kernel.value(value).def {
@@ -126,11 +132,16 @@ fn objects(ops: &[OpId], log: &[Touch], all: &mut SortedSet<Dependence>) {
     let mut latest: SortedMap<Object, Latest> = SortedMap::new();
     for (now, object, changes) in log {
         let Latest { changed, touched } = latest.entry(*object).or_default();
+        // What only touches the object depends on the last change. What changes it depends on that change and on all
+        // that touched the object since; those before the last change precede it already, so that dependences on them
+        // follow.
         let before = changed.iter().chain(touched.iter().filter(|_| *changes)).copied();
         for (n, place) in before.filter(|_| now.0 == last) {
             let ends = ops.get(place).copied().zip(ops.get(now.1).copied());
             let distance = u32::try_from(now.0 - n);
             if let (Some((from, to)), Ok(distance)) = (ends, distance) {
+                // Only the last iteration is used: earlier ones lack predecessors from before the beginning of the
+                // record.
                 let why = if matches!(object, Object::Freed(..)) { Why::Slot } else { Why::Order };
                 all.insert(Dependence { from, to, distance, why });
             }

@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::labels::{At, Label, is_computed};
 use super::touches::{Object, ring_of};
-use super::{Check, Checked, Place, Unit, refuse, refuse_exchange};
+use super::{Check, Checked, Place, Unit, refuse, refuse_exchange, typed};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Def, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Origin, Pipe, TtgOp, Value};
 
@@ -47,7 +47,10 @@ impl<'k> Check<'k> {
 
     pub(super) fn rewritten(&mut self, looped: OpId, unit: &Unit<'_>, body: Block) -> Checked {
         let first = Place { turn: At { relative: false, n: -1 }, leads: None, beyond: false, guard: None };
+        // Iteration -1 stands for the time before the loop: guards are compared as conditions before it, and all is
+        // ahead.
         self.execute(looped, unit.prologue, first)?;
+        // Leads are not believed: they are how often the prologue has executed each operation, which was counted.
         let made = self.steady(looped, unit, body)?;
         let bounds = usize::from(self.before.op(looped).kind != OpKind::Loop) * 3;
         let entered = self.after.op(unit.main).args.get(bounds..).unwrap_or_default();
@@ -56,6 +59,8 @@ impl<'k> Check<'k> {
         let continues = self.before.op(made.end).kind == OpKind::Continue(0);
         // A loop that does not continue is left in its first iteration. No well-formed kernel has more stages than fit.
         let least = self.recorded.unwrap_or(0);
+        // Why so many iterations show every exchange is explained in the header, and is part of theorem 15 of
+        // docs/protocol.md.
         let iterations = if continues { (2 * made.most() + 3 + passes).max(least) } else { 1 };
         for n in 0..iterations {
             self.iterate(&made, At { relative: false, n }, &mut state)?;
@@ -67,20 +72,29 @@ impl<'k> Check<'k> {
                 refuse(looped, "operations that nothing asks for follow it")
             };
         }
+        // The loop ends behind this iteration or behind any other. Here the order and the balance of what follows are
+        // compared, below its operands for a number of iterations that is any number.
         self.leave(&made, unit.rest, At { relative: false, n: iterations }, &state)?;
         self.balanced(&made, iterations)?;
         // What is carried is what the meanings say, whatever the number of the iteration is: in the last one, and in any other.
         let any = At { relative: true, n: 0 };
         self.find(any.later(made.reach));
         let frame = self.frame(looped)?;
+        // The hypothesis of the induction: at the head of iteration i, each place holds what it is stated to hold. The
+        // base is the check of iteration 0 above. From here on i has no other property than to be a number.
         let state_of = |frame: &Frame| made.meanings.iter().map(|(v, c)| frame.get(*v, any.later(*c))).collect();
         let Some(mut state): Option<Vec<Label>> = state_of(frame) else { return refuse(looped, "it is not executed") };
+        // Counts are relative to i as well: behind iteration i - 1, an operation of lead a was executed for all
+        // iterations below i + a.
         frame.counts = made.leads.clone();
         self.leave(&made, unit.rest, any, &state)?;
+        // What follows the loop has been counted, too. The next iteration begins with the counts of the head again:
+        // either the loop ends or it goes on.
         self.frame(looped)?.counts = made.leads.clone();
         self.iterate(&made, any, &mut state)?;
         let next = any.later(1);
         self.find(next.later(made.reach));
+        // The step of the induction: what is passed on is what the places are stated to hold one iteration later.
         if !meant(self.frame(looped)?, next, &made.meanings, &state) {
             return refuse(looped, "it carries a value that belongs to another iteration");
         }
@@ -96,6 +110,9 @@ impl<'k> Check<'k> {
         let Some((made_end, made)) = after.block(body).ops.split_last() else {
             return refuse(looped, "it has no body");
         };
+        // Iteration j of the loop before has the counter lo + j · step and exists if that is below the upper bound.
+        // Both are false for distributed loops and for loops that are left, so that nothing could be said of an
+        // operation that runs ahead.
         let several = most > 0 && (is_distributed(before, looped) || ops.iter().any(|id| leaves(before, *id, 0)));
         if several || most > 0 && before.op(end).kind != OpKind::Continue(0) {
             return refuse(looped, "its iterations are not known in advance, so that none can run ahead");
@@ -106,9 +123,18 @@ impl<'k> Check<'k> {
         let meanings: Option<Vec<(Value, i32)>> =
             (0..inside.len()).map(|place| self.meaning(inside, after.op(*made_end), place, &carried)).collect();
         let entered = after.op(unit.main).args.len().checked_sub(3 * is_for);
+        // A place with no initial value, or an initial value with no place, would make `zip` skip something.
         let Some(meanings) = meanings.filter(|all| Some(all.len()) == entered) else {
             return refuse(looped, "it carries a value that belongs to no iteration");
         };
+        // What carries a value is where the value is, inside of the loop and behind it.
+        let meant: Vec<Value> = meanings.iter().map(|(value, _)| *value).collect();
+        let results = &after.op(unit.main).results;
+        if [inside, &results[..]].iter().any(|all| typed(after, all) != typed(before, &meant)) {
+            return refuse(looped, "it carries a value in another layout");
+        }
+        // The farthest iteration of which labels are needed: that of the operation, or of the carried value, that is
+        // furthest ahead.
         let reach = meanings.iter().map(|(_, ahead)| *ahead).fold(most, i32::max);
         let old_body = before.op(looped).regions.first();
         let old_counter = old_body.and_then(|body| before.block(*body).args.first()).copied();
@@ -123,6 +149,8 @@ impl<'k> Check<'k> {
         let frame = self.frame(made.looped)?;
         frame.at = turn;
         let at_begin = made.old_counter.and_then(|v| frame.get(v, turn));
+        // Compared at the head of every iteration that is executed, so that the labels of `state` may be used for what
+        // they are stated to be.
         if !meant(frame, turn, &made.meanings, state) {
             return refuse(made.looped, "it carries a value that belongs to another iteration");
         }
@@ -131,6 +159,8 @@ impl<'k> Check<'k> {
         self.execute(made.looped, made.made, Place { turn, leads: Some(&made.leads), beyond: false, guard: None })?;
         let frame = self.frame(made.looped)?;
         frame.at = turn;
+        // Executed exactly once more in this iteration: after iteration n, an operation of lead a has been executed a +
+        // n + 1 times. Twice, or not at all, gives another count. Terms may be executed any number of times.
         let once = |id: &OpId| frame.counts.get(id) == made.leads.get(id).map(|lead| lead + 1 + turn.n).as_ref();
         if let Some(id) = made.ops.iter().find(|id| !is_computed(before, before.op(**id)) && !once(id)) {
             return refuse(*id, "it is not executed once in each iteration");
@@ -162,6 +192,9 @@ impl<'k> Check<'k> {
             if let Some(pipe) = ring_of(before, before.op(*id)).filter(|_| !is_computed(before, before.op(*id))) {
                 let guarded = frame.guarded.contains(id);
                 // Where the iteration does not exist, it is executed nowhere.
+                // Fills with lead 2 that are guarded are executed N times and not N + 2: a guard leaves out exactly
+                // those iterations that do not exist, as `once` has compared its condition. Waits of the same ring that
+                // are executed N + 1 times then differ, and are refused.
                 let count = if guarded { iterations } else { *count };
                 if guarded && frame.unguarded.contains(id) || *counts.entry(pipe).or_insert(count) != count {
                     return refuse(
@@ -179,6 +212,8 @@ impl<'k> Check<'k> {
                     && ring_of(before, before.op(*id)) == Some(pipe)
             })
         };
+        // All are executed equally often, but nothing of this loop fills what the waits beyond the last iteration wait
+        // for.
         if !beyond.iter().all(|pipe| fills(*pipe)) {
             return refuse(made.looped, "stages are awaited for iterations that do not exist, which nothing fills");
         }
@@ -198,6 +233,9 @@ impl<'k> Check<'k> {
     fn meaning(&self, inside: &[Value], end: &Op, mut place: usize, carried: &[Value]) -> Option<(Value, i32)> {
         let mut passed = 0;
         // Values that are only passed on from one place to another are as many iterations less ahead.
+        // Passed from place to place: for `continue %b, %x` of `carry(%a, %b)`, a is b of the iteration before, which
+        // is x of the one before that. Each round but the last moves to another place; if there is a circle of places,
+        // the bound ends the loop and the kernel is refused.
         for _ in 0..=inside.len() {
             if let Some(value) = carried.get(place) {
                 return (passed == 0).then_some((*value, 0));
@@ -209,6 +247,8 @@ impl<'k> Check<'k> {
                 continue;
             }
             let Def::Result(id, result) = self.after.value(*next).def else { return None };
+            // What is passed on at the end of iteration i belongs to iteration i + ahead, and is at the head of
+            // iteration i + 1: one less ahead, for each place that it has passed.
             let Origin { op, ahead } = self.after.op(id).origin?;
             let value = self.before.ops.get(op.index())?.results.get(result)?;
             return Some((*value, i32::from(ahead) - passed));
@@ -230,6 +270,7 @@ impl<'k> Check<'k> {
             } else if let Some(old) = self.part_of(looped, *id) {
                 let Some(unit) = self.unit(old, rest) else { return refuse(old, "it is not executed") };
                 self.once(old, &unit, place)?;
+                // Each round takes at least one operation off `rest`.
                 rest = unit.others;
             } else {
                 self.made_for_schedule(looped, *id, place)?;
@@ -274,6 +315,8 @@ impl<'k> Check<'k> {
                 };
                 let bounds: Checked<Vec<Label>> = [lo, hi, step].iter().map(|v| self.new_of(looped, **v)).collect();
                 let known: Option<Vec<i32>> = bounds?.into_iter().map(|label| self.labels.known(label)).collect();
+                // The number of turns is known and bounded, so the loop can be executed as if it were written out, and
+                // that ends.
                 let Some([0, turns @ 0..=MOST, 1]) = known.as_deref() else { return unknown() };
                 for turn in 0..*turns {
                     let label = self.labels.constant(turn);
@@ -313,8 +356,13 @@ impl<'k> Check<'k> {
             if place.beyond || !says_exists(condition, frame, &mut self.labels) {
                 return refuse(old, "it is executed under another condition than that its iteration exists");
             }
+            // The k-th execution of an operation must be of iteration k, and its condition must say that iteration k
+            // exists. As the conditions of all iterations below are implied, no execution is left out between two that
+            // are executed.
             frame.guarded.insert(old);
         }
+        // In the steady loop, an operation of lead 0 belongs to an iteration that exists. All others may be beyond the
+        // last one, unless a guard says no.
         let ahead = place.leads.is_none_or(|leads| leads.get(&old).is_none_or(|lead| *lead > 0));
         frame.phantom = place.guard.is_none() && (ahead || place.beyond);
         if frame.phantom {
@@ -322,6 +370,8 @@ impl<'k> Check<'k> {
         }
         let turn = frame.ops.iter().position(|id| *id == old).unwrap_or(0);
         frame.now = (!at.relative).then_some((at.n, turn));
+        // Numbers of a ring advance by the same amount in each iteration, so that the object of iteration n is known
+        // without executing the ring.
         if let Some((object, changes, by)) = frame.numbers.get(&old).copied()
             && !frame.touch(object.later(by * at.n), changes)
         {
@@ -346,8 +396,11 @@ impl<'k> Check<'k> {
             self.same(old, unit.main, may_be_beyond(&was.kind))?;
         }
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
+        // The execution ends here: what the terminator touches has no turn in this loop.
         (frame.at, frame.now, frame.phantom) = (at, None, false);
         let labels: Vec<Option<Label>> = was.results.iter().map(|v| frame.get(*v, at)).collect();
+        // The results now stand for those of iteration `at` of the loop before. Results that the loop before does not
+        // have get no label, and their uses are refused.
         for (new, label) in is.results.iter().zip(labels) {
             self.new.extend(label.map(|label| (*new, label)));
         }

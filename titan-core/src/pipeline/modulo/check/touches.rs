@@ -101,6 +101,9 @@ pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object
     let mut numbers = SortedMap::new();
     for (pipe, decl) in kernel.pipes.iter().enumerate().map(|(at, decl)| (Pipe::new(at), decl)) {
         let mut nested = false;
+        // An operation of the ring in a branch or in a loop is executed an unknown number of times in an iteration, and
+        // so the numbers behind it are not known. Then no object links the sides of this ring, and each keeps the order
+        // of its own operations.
         let others = ops.iter().filter(|id| filled_in_either_arm(kernel, kernel.op(**id)) != Some(pipe));
         for block in others.flat_map(|id| &kernel.op(*id).regions) {
             kernel.walk_block(*block, &mut |_, op| nested |= ring_of(kernel, op) == Some(pipe));
@@ -112,6 +115,8 @@ pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object
         let slots = i32::try_from(decl.slots).unwrap_or(i32::MAX / 2);
         for (first, second) in [(0, 1), (2, 3)] {
             let per_iteration = i32::try_from(of(first).len()).unwrap_or(0);
+            // With two fills and one wait in a body, the number of a wait would not advance as that of the fills, and
+            // the pairs would be wrong.
             if of(first).len() != of(second).len() {
                 continue;
             }
@@ -121,6 +126,9 @@ pub(super) fn numbered(kernel: &Kernel, ops: &[OpId]) -> SortedMap<OpId, (Object
                 let number = match side {
                     0 => (Object::Filled(pipe, place), true, per_iteration),
                     1 => (Object::Filled(pipe, place), false, per_iteration),
+                    // In a ring of two slots with one acquisition and one release in an iteration: acquisition 0
+                    // touches number -2, acquisition 2 number 0, which is what release 0 touches. So acquisition 2 must
+                    // follow release 0, and acquisitions 0 and 1 follow nothing.
                     2 => (Object::Freed(pipe, place - slots), true, per_iteration),
                     _ => (Object::Freed(pipe, place), false, per_iteration),
                 };
@@ -159,6 +167,8 @@ fn filled_in_either_arm(kernel: &Kernel, op: &Op) -> Option<Pipe> {
         let (mut fills, mut others) = (Vec::new(), false);
         for id in &kernel.block(*arm).ops {
             let op = kernel.op(*id);
+            // Both arms must fill the same ring once, and do nothing else to rings: then the branch fills it once
+            // whichever arm is executed.
             if matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. } | TtgOp::Fill(_))) {
                 fills.push(ring_of(kernel, op)?);
             } else {
@@ -187,6 +197,8 @@ pub(super) fn operands_in_registers(kernel: &Kernel) -> SortedSet<Value> {
     let mut found = SortedSet::new();
     // This ends: each value is looked at once.
     while let Some(value) = open.pop() {
+        // A value in a carried place is the same register in all iterations, so what the loop is entered with and what
+        // it passes on are operands in registers as well.
         if !found.insert(value) {
             continue;
         }
@@ -210,6 +222,8 @@ pub(super) fn touches([before, kernel]: [&Kernel; 2], op: &Op, args: &[Label], l
     found.of_kind();
     found.of_tokens();
     found.of_accesses();
+    // Every operation with an effect touches everything without changing it. So it is kept in order with those that
+    // change everything, as the end of a loop that is left, and with no others.
     if op.kind.effect() != Effect::Pure {
         found.objects.push((Object::Everything, false));
     }
@@ -254,6 +268,8 @@ impl Found<'_> {
     /// The memory that an operand names, or whatever of its kind there is.
     fn memory(&mut self, place: usize, changes: bool, any: Object) {
         let roots = self.args.get(place).map_or(&[][..], |label| self.labels.roots(*label));
+        // A name of unknown memory may be of any of its kind. It changes `any` although it may only read: all others
+        // touch `any`, and so each of them stays in order with it.
         if roots.is_empty() || roots.contains(&Labels::ANYWHERE) {
             self.changes(any);
         }
@@ -392,6 +408,8 @@ impl Found<'_> {
         };
         for (value, label) in self.op.args.iter().zip(self.args) {
             match self.kernel.ty(*value) {
+                // Consuming a token is a change, so a read of the stage through a borrowed token may change places with
+                // another read, but not with the release.
                 Ty::Token(..) | Ty::Acc(..) => self.objects.push((Object::Named(*label), !borrows)),
                 // An MMA in flight reads its operands until it is waited for.
                 Ty::Compute(..) => {

@@ -27,6 +27,8 @@ impl Check<'_> {
         let words: SortedSet<Value> = self.rings.values().flat_map(|ring| ring.words(kernel)).collect();
         let places = places(kernel);
         // `apart` checks what overlaps these.
+        // Two roles that access tiles of slots of one ring are compared by the times of the slots. Anything else that
+        // both access has no order.
         let is_joined = |region: &Value| claims.ring_of.get(region).is_some_and(|pipe| joined.contains(pipe));
         let mut seen: SortedSet<Touched> = SortedSet::new();
         let mut wrong = SortedMap::new();
@@ -47,6 +49,8 @@ impl Check<'_> {
                     // Accesses to slots are checked against the role that holds them.
                     let meets = |other: &Touched| {
                         let overlaps = other.bytes.0 < bytes.1 && bytes.0 < other.bytes.1;
+                        // Of one region, slots against slots are ordered by the ring. Of different regions that
+                        // overlap, a ring is the business of `apart`.
                         let unordered = if other.region == region {
                             !other.of_slots || !of_slots
                         } else {
@@ -57,6 +61,7 @@ impl Check<'_> {
                     if seen.iter().any(meets) {
                         wrong.entry(id).or_insert("two roles access this memory, and no ring orders the accesses");
                     }
+                    // Each pair of roles is compared when the later one is looked at.
                     seen.insert(Touched { region, bytes, role, of_slots });
                 }
             });
@@ -100,6 +105,7 @@ impl Check<'_> {
         for (role, (_, block)) in threads(kernel).iter().enumerate().filter(|_| !kernel.roles.is_empty()) {
             kernel.walk_block(*block, &mut |id, op| {
                 let OpKind::Nv(NvOp::BarrierSync { id: named, .. }) = op.kind else { return };
+                // Threads of two roles that arrive at one named barrier would complete it for each other.
                 if named == 0 || *of.entry(named).or_insert(role) != role {
                     wrong.push(id);
                 }
@@ -120,6 +126,8 @@ impl Check<'_> {
             joined.iter().filter_map(|pipe| self.rings.get(pipe)).flat_map(|ring| ring.words(kernel)).collect();
         // Memory that only the operations before the roles access may overlap: the program's barrier before the roles orders these accesses
         // before those to slots. The words of barriers are initialised there.
+        // The barrier before the roles orders everything before it with everything in the roles: memory that is used
+        // only before may have the same bytes.
         let mut later: SortedSet<Value> = SortedSet::new();
         for (_, block) in threads(kernel) {
             kernel.walk_block(block, &mut |_, op| later.extend(op.args.iter().filter_map(|v| region_of(kernel, *v))));

@@ -50,6 +50,8 @@ impl Check<'_> {
         let Some(coordinates) = kernel.def_op(source).map(|source| &source.args) else {
             return Some(NO_TILE.to_owned());
         };
+        // All programs copy their parts into the same slot, so that the parts must be those of one tile (theorem 11,
+        // b).
         if let Some(other) = coordinates.iter().find(|at| self.differing.of(**at)) {
             let (source, other) = (kernel.display_name(source), kernel.display_name(*other));
             let title = format!(
@@ -58,6 +60,8 @@ impl Check<'_> {
             return Some(title);
         }
         // Each part must begin where the swizzle repeats, which is every eight rows.
+        // A part begins at row i · rows / C. The pattern of a swizzle is that of the address, so that the part has the
+        // layout of these rows of the tile only if it begins at a multiple of eight rows.
         let tall = kernel.encoding(tile).filter(|encoding| encoding.extents.len() > 1);
         let rows = tall.and_then(|encoding| encoding.extents.first());
         if rows.is_some_and(|rows| rows.is_multiple_of(8 * cluster)) {
@@ -119,6 +123,8 @@ impl Check<'_> {
         };
         // Only the barrier of the program may be between the cluster barrier and the roles.
         let whole = |id: &&OpId| !matches!(nv(id), Some(NvOp::BarrierSync { id: 0, .. }));
+        // `arrive` and `wait`, next to the roles: nothing of the roles comes before all programs have initialised their
+        // barriers, and no program ends while another one still copies to it (theorem 11, d).
         let last: Vec<OpId> = ops[..roles].iter().rev().filter(whole).take(2).copied().collect();
         let next: Vec<OpId> = ops[roles + 1..].iter().take(2).copied().collect();
         let is = |at: Option<&OpId>, kind: NvOp| at.and_then(nv) == Some(kind);
@@ -138,6 +144,7 @@ impl Check<'_> {
         let kernel = self.kernel;
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
+            // Theorem 11, a: the t-th fill of one program belongs to the t-th fill of all others.
             if !op.regions.is_empty() && self.differing.control(op) && op.regions.iter().any(|r| claims(kernel, *r)) {
                 self.error(*id, "the programs of a cluster may execute different operations on a ring here");
             }

@@ -22,6 +22,7 @@ impl Check<'_> {
         let others: SortedSet<Value> = self.rings.values().flat_map(Ring::objects).collect();
         let used: Vec<Value> = ring.objects().collect();
         let distinct: SortedSet<Value> = used.iter().copied().collect();
+        // A barrier with two purposes counts arrivals of both, and neither phase means what its claim says.
         if distinct.len() != used.len() || used.iter().any(|v| others.contains(v)) {
             say(format!("a barrier or counter of `{name}` is also used for something else"));
         }
@@ -31,6 +32,8 @@ impl Check<'_> {
         };
         let bulk = ring.fills.iter().any(|by| by.bulk);
         let alone = ring.fills.iter().any(|by| by.bulk && by.threads.is_none());
+        // Bulk copies alone: one thread arrives, with the bytes. Otherwise every thread of the role, and one more for
+        // the bytes if there are any.
         let by_threads = if alone { 0 } else { of(&ring.fill) * lanes };
         let arrivals = by_threads + u32::from(bulk);
         if ring.fills.iter().any(|by| by.bulk != bulk || by.threads.is_none() != alone) {
@@ -50,6 +53,8 @@ impl Check<'_> {
             say(format!("`{name}` is not filled by one role with one array of barriers"));
         }
         let mut expected: Vec<(Value, u32)> = ring.full.iter().map(|full| (*full, arrivals)).collect();
+        // One arrival of each warp that reads, of all programs if copies come from all (theorem 11): only then has
+        // everybody read the slot.
         expected.extend(ring.empty.iter().map(|empty| (*empty, of(&ring.read) * programs)));
         for (alloc, count) in expected {
             // Rule 48 has checked that it is initialised once, before the roles.
@@ -66,6 +71,7 @@ impl Check<'_> {
         if counters.iter().any(|counter| made(kernel, *counter) != [&OpKind::Nv(NvOp::SequenceInit)]) {
             say(format!("a counter of `{name}` must be set to 0 once, before the roles"));
         }
+        // Each acquisition waits for the counter of each reader, or for the one barrier at which all of them arrive.
         let by_counters = ring.empty.is_empty() && one_each && ring.awaited.iter().all(|(_, all)| *all == counters);
         let by_barriers = ring.empty.len() == 1 && counters.is_empty() && ring.awaited.is_empty();
         if !by_counters && !by_barriers {

@@ -56,6 +56,8 @@ impl Check<'_> {
             (arrivals, Arrival::Copies, 1)
         } else if let OpKind::Nv(NvOp::Arrive { arrivals }) = op.kind {
             let kinds: Vec<&OpKind> = at.before[1..].iter().map(|id| &self.kernel.op(*id).kind).collect();
+            // A commit and a wait for all groups just before the arrival: then the thread's copies are complete when it
+            // arrives, like its stores.
             let drained = matches!(
                 kinds[..],
                 [
@@ -68,6 +70,7 @@ impl Check<'_> {
         } else {
             return None;
         };
+        // Every thread must arrive: each has copies or stores of its own, which only its own arrival covers.
         if arrivals != self.warps(at.role)?.checked_mul(self.lanes()?)? {
             return None;
         }
@@ -81,6 +84,8 @@ impl Check<'_> {
     fn filled_in_bulk(&mut self, at: &At<'_>, before: &[OpId]) -> Option<()> {
         let kernel = self.kernel;
         let mut copied = 0u32;
+        // From the claim backwards: copies, and then the arrival that expects exactly the sum of their bytes. With
+        // fewer expected, the phase would end before the last copy has; with more, it would never end (theorem 13).
         for id in before {
             let op = kernel.op(*id);
             let full = self.picked(*op.args.last()?, at)?;
@@ -90,6 +95,8 @@ impl Check<'_> {
                 Family::Nv(NvOp::BulkLoad { tensor: true, bytes, multicast, strided: Strided::NONE }) => {
                     let [_, tile, _] = op.args[..] else { return None };
                     let (_, slot) = picked(kernel, tile)?;
+                    // A box is transferred as a whole, also where it is outside of the tensor, so that the number of
+                    // its bytes is that of the tile.
                     let whole = kernel.encoding(tile).is_some_and(|e| e.bytes() == bytes);
                     if Some(&slot) != at.op.args.get(1) || !whole {
                         return None;
@@ -136,6 +143,8 @@ impl Check<'_> {
                 }
             }
         };
+        // What fills a stage lies between its acquisition and this claim. Copies in branches count as if they were
+        // executed: that each path has written what is read, the co-execution shows.
         for id in at.ops.iter().rev().take_while(|id| !acquires(id)) {
             let op = kernel.op(*id);
             visit(op);
@@ -150,6 +159,7 @@ impl Check<'_> {
     pub(super) fn filled_alike(&mut self, pipe: Pipe) {
         let Some(ring) = self.rings.get(&pipe) else { return };
         let name = self.kernel.pipe_name(pipe);
+        // A reader does not know which place has filled the stage. If all places write the same bytes, it need not.
         let message = if ring.written.len() > 1 {
             format!("not every tile of `{name}` is filled each time")
         } else if ring.boxes.len() > 1 {
@@ -186,9 +196,12 @@ impl Check<'_> {
         let (boxes, all) = (written(&[Proxy::Async]), written(&[Proxy::Async, Proxy::Generic]));
         for (id, access, bytes) in &touched {
             let by_threads = access.writes && access.proxy == Proxy::Generic;
+            // In any round: bytes of a slot that both proxies write would need a fence between rounds, from the reads
+            // and writes of one to those of the other.
             if by_threads && boxes.iter().any(|other| bytes.0 < other.1 && other.0 < bytes.1) {
                 self.error(*id, "threads write bytes of a stage here that bulk copies write too");
             }
+            // One write must have all the bytes of a read. Two that have them together are refused, which is safe.
             if access.reads && !all.iter().any(|other| other.0 <= bytes.0 && bytes.1 <= other.1) {
                 self.error(*id, "nothing fills the bytes of a stage that are read here");
             }
@@ -201,6 +214,7 @@ fn joined(mut ranges: Vec<Bytes>) -> Vec<Bytes> {
     ranges.sort_unstable();
     let mut all: Vec<Bytes> = Vec::new();
     for (first, end) in ranges {
+        // Sorted by first bytes, so that a range can only continue the last one.
         match all.last_mut().filter(|last| first <= last.1) {
             Some(last) => last.1 = last.1.max(end),
             None => all.push((first, end)),

@@ -123,6 +123,7 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
             }
         });
     }
+    // Filled and read by one and the same role, a ring needs no barriers: nothing of it is between roles.
     let between = |ring: &Ring| ring.fill != ring.read || ring.fill.len() > 1;
     let joined: SortedSet<Pipe> = check.rings.iter().filter(|(_, r)| between(r)).map(|(pipe, _)| *pipe).collect();
     // Of a ring that several roles fill, the times of a stage are not those of one clock, so that nothing else could be shown.
@@ -140,6 +141,8 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
         check.error(id, "several roles fill this ring");
     }
     for (role, (_, block)) in roles.iter().enumerate() {
+        // Claims first: they collect the barriers of each ring, and which operations they explain. What follows
+        // compares these with each other, and with everything that is left.
         check.block(*block, role, &joined);
     }
     for pipe in &joined {
@@ -149,6 +152,8 @@ pub(super) fn check(kernel: &Kernel, claims: &mut Claims) -> Vec<Error> {
     }
     check.parts(claims);
     check.clusters();
+    // A barrier is a number of arrivals: one more, at any place, would complete a phase too early. So every operation
+    // on a barrier must be explained by a claim.
     check.nothing_else();
     check.apart(&joined, claims);
     check.between_roles(&joined, claims);
@@ -181,6 +186,8 @@ impl<'k> Check<'k> {
             if let OpKind::Ttg(TtgOp::Claim(claim, pipe)) = op.kind
                 && joined.contains(&pipe)
             {
+                // Only operations of the same block, immediately before: they are executed exactly as often as the
+                // claim, under the same conditions.
                 let [before, behind_copies] = [false, true].map(|copies| before(kernel, &ops[..i], copies));
                 let at = At { role, id: *id, op, pipe, before, behind_copies, ops: &ops[..i] };
                 let done = match claim {
@@ -214,6 +221,8 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         if let OpKind::Nv(NvOp::WaitParity) = self.kernel.op(first).kind {
             let [barrier, parity] = self.kernel.op(first).args[..] else { return None };
+            // A(t) waits for phase r - 1 of `empty`, the release of the round before: its parity is the other one. In
+            // round 0 the phase before the first counts as complete, of parity 1 (theorem 4).
             self.is_parity(parity, turn, true, at)?;
             let empty = self.picked(barrier, at)?;
             self.explain(first);
@@ -224,6 +233,7 @@ impl<'k> Check<'k> {
         for id in &at.before {
             let op = self.kernel.op(*id);
             let (OpKind::Nv(NvOp::SequenceWait), [counter, least]) = (&op.kind, &op.args[..]) else { break };
+            // The counter of a reader is the number of rounds that it has released; r of them must be, before round r.
             if *least != turn {
                 return None;
             }
@@ -241,6 +251,7 @@ impl<'k> Check<'k> {
         let first = *at.before.first()?;
         let op = self.kernel.op(first);
         let (OpKind::Nv(NvOp::WaitParity), [barrier, parity]) = (&op.kind, &op.args[..]) else { return None };
+        // W(t) waits for phase r of `full`, whose parity is that of r.
         self.is_parity(*parity, at.turn()?, false, at)?;
         let full = self.picked(*barrier, at)?;
         self.explain(first);
@@ -255,10 +266,12 @@ impl<'k> Check<'k> {
         let warps = self.warps(at.role)?;
         let of_a_warp = *met == OpKind::Nv(NvOp::WarpSync);
         let threads = warps.checked_mul(self.lanes()?)?;
+        // A barrier of all threads of the role, or of the lanes of its only warp.
         let whole = of_a_warp && warps == 1
             || matches!(met, OpKind::Nv(NvOp::BarrierSync { threads: all, .. }) if *all == threads);
         match (&op.kind, &op.args[..]) {
             (OpKind::Nv(NvOp::Arrive { arrivals } | NvOp::ArriveCluster { arrivals }), [barrier]) => {
+                // One lane of each warp arrives, after its warp: together as many as `empty` counts for this role.
                 if *arrivals != warps {
                     return None;
                 }
@@ -272,6 +285,8 @@ impl<'k> Check<'k> {
                 self.ring(at).empty.insert(empty);
             }
             (OpKind::Nv(NvOp::SequenceStore), [counter, times]) => {
+                // One thread stores for all of the role, so that all must be done. After round r, r + 1 rounds are
+                // released.
                 if !whole || !self.is_one_more(*times, at.turn()?) {
                     return None;
                 }
@@ -359,6 +374,7 @@ impl<'k> Check<'k> {
                 self.errors.push(wrong(loc(*region), format!("the memory of `{ring}` is not a region")));
                 continue;
             };
+            // With fewer parts than slots, two slots would be the same bytes.
             if Some(*parts) != slots {
                 let slots = slots.unwrap_or(0);
                 let title = format!("`{name}` has {parts} parts, but its ring `{ring}` has {slots} slots");
@@ -390,6 +406,8 @@ impl<'k> Check<'k> {
         let made = self.kernel.def_op(alloc)?;
         let slots = self.kernel.pipe(at.pipe).map(|p| p.slots);
         let right = matches!(made.kind, OpKind::Nv(NvOp::MbarrierAlloc { n, .. }) if Some(n) == slots);
+        // The same value selects the barrier and names the slot in the claim, so that no arithmetic on it needs to be
+        // believed.
         (right && Some(&slot) == at.op.args.get(1)).then_some(alloc)
     }
 
@@ -420,6 +438,7 @@ fn before(kernel: &Kernel, ops: &[OpId], copies: bool) -> Vec<OpId> {
         let is_number = kind.effect() == Effect::Pure
             || matches!(kind, OpKind::Nv(NvOp::MbarrierAt) | OpKind::Region(RegionOp::At));
         let is_copy = copies && matches!(kind, OpKind::Local(LocalOp::Copy { .. }));
+        // These neither wait nor arrive, so that they may stand anywhere between.
         if is_number || is_copy || matches!(kind, OpKind::Ttg(TtgOp::Fence { .. })) {
             continue;
         }

@@ -16,12 +16,15 @@ impl Check<'_> {
         if let (Some(parity), Some(turn)) = (number(value), number(turn)) {
             return (parity == (turn + i64::from(other)).rem_euclid(2)).then_some(());
         }
+        // 1 - p is the other parity of p.
         let value = if other {
             let (one, parity) = self.binary(value, BinOp::Sub)?;
             (number(one) == Some(1)).then_some(parity)?
         } else {
             value
         };
+        // A ring either counts rounds and waits for their remainders by 2, or carries parities. If both occur, `counts`
+        // refuses it: a round of 2 is no parity.
         self.ring(at).parities[usize::from(value != turn)] = true;
         if value == turn {
             return Some(());

@@ -51,6 +51,7 @@ impl Check<'_> {
             }
         }
         for (looped, way, _) in &ways {
+            // Numbers of values, not values: each role computes its own extents, of the same arguments.
             if ways.first().is_some_and(|(_, first, _)| way != first) {
                 self.error(*looped, OTHER_ORDER);
             }
@@ -61,12 +62,15 @@ impl Check<'_> {
             let mut results = ways.iter().map(|(_, _, made)| &kernel.op(*made).results);
             match place.and_then(|place| results.find_map(|all| all.iter().position(|v| *v == place))) {
                 Some(axis) => axes.extend([axis]),
+                // A rank that is used otherwise could make programs differ in what they copy for all.
                 None => self.error(user, NOT_PLACED),
             }
         }
         for (looped, _, made) in &ways {
             let results = &kernel.op(*made).results;
             let by_rank = |axis: &usize| results.get(*axis).is_some_and(|v| is_by_rank(kernel, &tree, *v, size));
+            // Without the rank, the coordinate would be the same for all programs, and they would compute one tile
+            // twice and another one never.
             if axes.len() != 1 || !axes.iter().all(by_rank) {
                 self.error(*looped, NOT_BY_RANK);
             }

@@ -114,9 +114,13 @@ impl Accesses {
                 Completion::Prefix(class) => Done::Group(class),
                 Completion::Phase => Done::Phase,
             };
+            // Equal accesses of several operations have one number, so that a set of accesses has one bit for all of
+            // them.
             let numbers = own.into_iter().map(|access| all.number(access)).collect();
             all.of.insert(id, (numbers, Some(done)));
         });
+        // Once for each pair, and not again at each node: in the analysis, a conflict is an intersection of two sets of
+        // bits.
         let conflicts = |new: &Access| {
             let mut bits = Bits::new(4 * all.all.len());
             for (number, old) in all.all.iter().enumerate() {
@@ -166,11 +170,13 @@ fn joined(kernel: &Kernel) -> SortedSet<Value> {
             }
         });
     }
+    // A ring of one role has no reader that would wait at its end for what is still in flight.
     claimed.into_iter().filter(|(_, roles)| roles.len() > 1).map(|(region, _)| region).collect()
 }
 
 /// Whether a new access and an earlier one may be to the same bytes, and one of them writes.
 fn conflict(new: &Access, old: &Access, when: When) -> bool {
+    // Reads in any order see the same.
     if !(new.writes || old.writes) {
         return false;
     }
@@ -179,6 +185,9 @@ fn conflict(new: &Access, old: &Access, when: When) -> bool {
         (Place::Words(..), Place::Words(..)) => false,
         (Place::Output(a, new), Place::Output(b, old)) => {
             let other_column = |(x, y): (Column, Column)| x.0 == y.0 && x.1 == y.1 && x.2 != y.2;
+            // Only what is known at both accesses may be compared: equal bases name one number while the values are
+            // those of now, and other tiles of a loop over tiles are other elements whatever their columns. In all
+            // other cases they are taken to overlap.
             let apart = match when {
                 When::Now => new.zip(old).is_some_and(other_column),
                 When::OtherTile => true,
@@ -212,6 +221,7 @@ impl Look<'_> {
             };
             let places = op.args.iter().filter(|v| wanted(self.kernel.ty(**v))).filter_map(|v| self.shared(*v));
             // Opaque code need not read what it is declared to read.
+            // Of opaque code it is known what it may read, and not what it must.
             let needs = access.reads && !opaque;
             found.extend(places.map(|(place, whole)| Access { place, writes: access.writes, whole, needs }));
             if access.on == On::Tensor {
@@ -229,6 +239,8 @@ impl Look<'_> {
     /// The accesses that the table does not have: those of arrivals and waits to words, and those of a print to the region that its warps
     /// share.
     fn besides(&self, op: &Op, found: &mut Vec<Access>) {
+        // As a write: an arrival changes the word, so that it conflicts with the initialisation of the word, but with
+        // no other arrival (`conflict`).
         let used = |writes: bool| Access { place: Place::Words(0, 0), writes, whole: false, needs: false };
         match op.kind.family() {
             // These only declare or select barriers.
@@ -284,6 +296,8 @@ impl Look<'_> {
             }
             Ty::Barrier(BarrierTy::Region) => Some(match self.index(value) {
                 None => (Place::Region(region, first, end), true),
+                // A constant index names the bytes of one part. Any other may name each of them, so that the access is
+                // to all, and to none as a whole.
                 Some(Some(index)) => {
                     let from = first.saturating_add(part.saturating_mul(index));
                     (Place::Region(region, from, from.saturating_add(part)), true)
@@ -304,6 +318,7 @@ impl Look<'_> {
     /// Whether a tile is a part of another one.
     fn is_slice(&self, tile: Value) -> bool {
         let mut at = tile;
+        // Towards the region, from a value to that of which it is a part: definitions come before uses, so this ends.
         while let Some(op) = self.kernel.def_op(at).filter(|op| !matches!(op.kind, OpKind::Region(_))) {
             if matches!(op.kind, OpKind::Local(LocalOp::Slice { .. })) {
                 let own = self.kernel.ty(at).tile_shape().map(Vec::<u32>::from);
@@ -347,6 +362,7 @@ impl Look<'_> {
         if !matches!(self.kernel.ty(at), Ty::Tensor(..)) {
             return None;
         }
+        // Views of views lead to a parameter, each defined before the next.
         let param = loop {
             match self.kernel.value(at).def {
                 Def::Param(param) => break param,
@@ -360,6 +376,7 @@ impl Look<'_> {
             Some(ParamKind::Tensor { access: Mode::Mut, .. })
         );
         let place = Place::Output(param, self.column(value));
+        // Inputs are written by nothing, so that no access to one conflicts.
         written.then_some(Access { place, writes, whole: false, needs: false })
     }
 

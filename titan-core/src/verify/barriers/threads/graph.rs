@@ -66,6 +66,8 @@ impl Graph {
             *first = Some(entry);
             open.insert(0usize);
         }
+        // The least node first, which is mostly the first in program order: then a node is seldom taken up before what
+        // leads to it. The result does not depend on the order.
         while let Some(node) = open.first().copied() {
             open.remove(&node);
             let Some(state) = states.get(node).cloned().flatten() else { continue };
@@ -138,6 +140,7 @@ impl Build<'_> {
                         self.edge(end, after);
                     }
                 }
+                // Without a second arm, there is a path on which nothing of the branch is executed.
                 if op.regions.len() < 2 {
                     self.edge(from, after);
                 }
@@ -146,6 +149,7 @@ impl Build<'_> {
             Family::Flow(Flow::For(_) | Flow::Loop) => {
                 let head = self.node(Kind::Join, Some(from));
                 let after = self.node(Kind::Join, None);
+                // The bound may be reached at any head, the first one included: a `for` of no iteration is a path.
                 if !matches!(op.kind, OpKind::Loop) {
                     let left = self.node(Kind::Left(id), Some(head));
                     self.edge(left, after);
@@ -159,6 +163,8 @@ impl Build<'_> {
             Family::Flow(Flow::Break(n) | Flow::Continue(n)) => {
                 let target = self.loops.len().checked_sub(1 + n as usize)?;
                 let mut at = from;
+                // From the innermost loop outwards, each loop that is left on the way has a node: what is known of
+                // tiles weakens at each of them.
                 for inner in (target + 1..self.loops.len()).rev() {
                     at = self.node(Kind::Left(self.loops[inner].op), Some(at));
                 }
@@ -170,6 +176,7 @@ impl Build<'_> {
                 None
             }
             Family::Flow(Flow::Return) => {
+                // It has no successor. The node is there because nothing may be in flight when the threads end.
                 self.node(Kind::Op(id), Some(from));
                 None
             }
@@ -177,6 +184,8 @@ impl Build<'_> {
             Family::Ttg(TtgOp::Roles) => {
                 let after = self.node(Kind::AllRoles(id), None);
                 for (role, block) in op.regions.iter().enumerate() {
+                    // Each role begins from the state before all of them: no role's accesses come before those of
+                    // another one, for all that is known here.
                     self.role = Some(role);
                     let begin = self.node(Kind::Role(id, role), Some(from));
                     if let Some(end) = self.block(*block, begin) {

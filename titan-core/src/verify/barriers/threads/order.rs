@@ -64,6 +64,9 @@ impl Ages {
 
     /// A group is committed. What is older than `most` groups counts as that old: every wait completes it.
     const fn commit(self, most: u32) -> Ages {
+        // Bits 0 to `most` are the open group and 0 to most - 1 newer groups. All beyond become bit `most`, and the
+        // shift makes that `most` newer groups. With most = 1: an access committed twice ago has bit 2, and stays there
+        // however many groups follow. A wait for all but one completes it.
         let kept = (2u128 << most) - 1;
         let older = if self.0 & !kept == 0 { 0 } else { 1 << most };
         Ages(((self.0 & kept) | older) << 1)
@@ -71,6 +74,7 @@ impl Ages {
 
     /// All groups but for the `n` newest ones are complete: what is left, and whether that is less.
     const fn wait(self, n: u32) -> (Ages, bool) {
+        // The open group, and groups with fewer than n newer ones, are left. With n = 0 this is the open group alone.
         let left = self.0 & ((2u128 << n) - 1);
         (Ages(left), left != self.0)
     }
@@ -101,6 +105,8 @@ impl State {
         for (access, ages) in &other.flight {
             let own = self.flight.entry(*access).or_default();
             more |= ages.0 & !own.0 != 0;
+            // The union of ages: on one path the access may be in the newest group, on the other in an older one. A
+            // wait that completes only the second leaves the first in flight.
             own.0 |= ages.0;
         }
         more
@@ -140,6 +146,7 @@ pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<
     kernel.walk(&mut |_, op| {
         if let OpKind::Nv(NvOp::WaitGroup { group, n, .. }) = op.kind {
             let own = most.entry(group.class()).or_default();
+            // No wait tells ages beyond this apart, so that they may be one number: this makes the sets of ages finite.
             *own = (*own).max(n.min(MOST));
         }
     });
@@ -153,6 +160,8 @@ pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<
         unordered: SortedSet::new(),
         in_flight: SortedSet::new(),
     };
+    // First the fixed point, then the comparison: what a node finds in a state that still grows would have to be found
+    // again.
     let states = graph.states(State::new(run.facts), |node, state| run.after(node, state), State::join);
     for (node, state) in states.iter().enumerate() {
         if let Some(state) = state {
@@ -169,12 +178,16 @@ impl Run<'_> {
     fn after(&self, node: usize, mut state: State) -> State {
         match self.graph.kinds[node] {
             Kind::Join => state,
+            // The values that name tiles are those of one iteration. At these edges facts keep only what is true of
+            // their tiles afterwards.
             Kind::Again(looped) | Kind::Left(looped) => {
                 let left = matches!(self.graph.kinds[node], Kind::Left(_));
                 state.renamed(self.facts, &|old| self.later(old, looped, left))
             }
             Kind::Role(..) => {
                 let mut new = State::new(self.facts);
+                // What the program's threads have done before is not ordered by barriers of the role's threads, so it
+                // is kept apart, and no barrier in the role clears it.
                 new.before = state.since;
                 state.flight.keys().for_each(|(fact, _)| new.lost.insert(*fact));
                 new.flight = state.flight;
@@ -185,6 +198,7 @@ impl Run<'_> {
                 let mut new = State::new(self.facts);
                 new.since = state.before;
                 for access in self.of_roles(roles) {
+                    // All accesses of all roles, wherever in them they are: which of them come last is not known.
                     new.since.insert(fact(access, When::Ever));
                     new.since.insert(fact(access, When::Now));
                 }
@@ -212,6 +226,8 @@ impl Run<'_> {
         let (access, when) = parts(old);
         let Some(output) = self.accesses.output(access) else { return old };
         let new = match (self.divided.get(&looped).map(|own| own.contains(&output)), left, when) {
+            // In the next iteration of a loop over tiles, every earlier access is of another tile of an output that
+            // this loop divides.
             (Some(true), false, When::Now | When::Tile | When::OtherTile) => When::OtherTile,
             // A loop over tiles is executed once, and what follows it is of no tile.
             (Some(_), _, _) => When::Ever,
@@ -235,22 +251,29 @@ impl Run<'_> {
         }
         if let OpKind::Nv(NvOp::WaitGroup { group, n, read }) = op.kind {
             // A wait for the reads of bulk stores leaves what they write in flight.
+            // A wait for more groups than are tracked is taken to complete nothing.
             let waits = |(old, of): &(usize, Done)| {
                 *of == Done::Group(group.class()) && n <= MOST && !(read && self.accesses.all[parts(*old).0].writes)
             };
             for (access, ages) in state.flight.iter_mut().filter(|(access, _)| waits(access)) {
                 let (left, complete) = ages.wait(n);
                 *ages = left;
+                // Some instance is complete, and has accessed its bytes at some time until now: like an access at the
+                // wait, which the next barrier orders.
                 if complete {
                     state.since.insert(access.0);
                 }
             }
             state.flight.retain(|_, ages| ages.0 != 0);
         }
+        // A barrier orders everything before it, but for what is still in flight: that may access its bytes behind the
+        // barrier.
         if self.meets(id, role) {
             state.since.clear();
         }
         for access in own {
+            // A copy is an access from its start on, and is in flight besides: the barrier clears the first and not the
+            // second.
             state.since.insert(fact(*access, When::Now));
             if done != Done::Now && self.is_tracked(*access, done) {
                 state.flight.entry((fact(*access, When::Now), done)).or_default().0 |= Ages::OPEN.0;
@@ -286,6 +309,7 @@ impl Run<'_> {
         let Kind::Op(id) = self.graph.kinds[node] else { return };
         let mut flight = Bits::new(self.facts);
         // The co-execution knows which copies to slots are complete, also where other regions share the bytes of a ring.
+        // Their times are numbers that this analysis does not have (`coexecution::rings::touches`).
         let slot = |fact: usize| matches!(self.accesses.all[parts(fact).0].place, Place::Slot(..));
         state.flight.keys().filter(|(fact, _)| !slot(*fact)).for_each(|(fact, _)| flight.insert(*fact));
         for access in self.accesses.of(id).0 {
@@ -293,6 +317,7 @@ impl Run<'_> {
             if state.since.meets(conflicts) {
                 self.unordered.insert(id);
             }
+            // The barrier that is missing is the one before the roles.
             if state.before.meets(conflicts) {
                 self.unordered.extend(crate::verify::roles::roles_op(self.kernel));
             }

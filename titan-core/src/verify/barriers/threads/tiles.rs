@@ -33,6 +33,8 @@ pub(super) fn divided(kernel: &Kernel) -> SortedMap<OpId, SortedSet<usize>> {
     let mut inside: SortedSet<OpId> = SortedSet::new();
     for (role, (_, block)) in threads(kernel).iter().enumerate() {
         kernel.walk_block(*block, &mut |id, op| {
+            // The outermost loop must be the one over tiles: inside of another loop it would be executed again, with
+            // the same numbers.
             let outermost = tree.around(id).filter(|o| kernel.op(*o).kind.is_loop()).last();
             let looped = outermost.filter(|o| is_over_tiles(kernel, &turns, *o));
             let stored = op.args.first().filter(|to| is_store(op) && matches!(kernel.ty(**to), Ty::Source(..)));
@@ -45,10 +47,12 @@ pub(super) fn divided(kernel: &Kernel) -> SortedMap<OpId, SortedSet<usize>> {
     }
     kernel.walk(&mut |id, op| {
         if !inside.contains(&id) {
+            // One other access, of whatever kind, and iterations are not comparable by their tiles alone.
             other.extend(accessed(op).iter().filter_map(|v| output(kernel, *v)));
         }
     });
     for (output, own) in loops {
+        // Two loops of one role over all tiles would write each tile twice.
         let one_each = own.iter().all(|a| own.iter().all(|b| a.0 != b.0 || a.1 == b.1));
         if one_each && !other.contains(&output) && turns.divides(output) {
             for (_, looped) in &own {

@@ -41,6 +41,8 @@ type State = Vec<Option<Value>>;
 /// Violations of rule 83.
 pub(super) fn check(kernel: &Kernel, graph: &Graph, accesses: &Accesses) -> Vec<Error> {
     let run = Run { accesses, pieces: Pieces::new(accesses) };
+    // At the entry nothing has been written. Nodes that were not reached yet have no state, which stands for
+    // everything: the first path to a node sets it, and each further one only takes away.
     let nothing: State = vec![None; run.pieces.0.len()];
     let after = |node: usize, mut state: State| {
         if let Kind::Op(id) = graph.kinds[node] {
@@ -75,6 +77,7 @@ struct Pieces(Vec<u64>);
 impl Pieces {
     fn new(accesses: &Accesses) -> Pieces {
         let ranges = accesses.all.iter().filter_map(|access| range(access.place));
+        // Every access begins and ends at one of these, so that a piece is in an access as a whole or not at all.
         let bounds: SortedSet<u64> = ranges.flat_map(|(_, first, end)| [first, end]).collect();
         Pieces(bounds.iter().copied().collect())
     }
@@ -112,6 +115,8 @@ impl Run<'_> {
             for piece in state.get_mut(self.pieces.of((first, end))).into_iter().flatten() {
                 if access.whole {
                     *piece = region;
+                // A part was written, and it is not known which. Of the same region this takes nothing away that was
+                // written whole before.
                 } else if *piece != region {
                     *piece = None;
                 }
@@ -125,6 +130,8 @@ impl Run<'_> {
         for access in self.accesses_of(id).filter(|access| access.needs) {
             let Some((region @ Some(_), first, end)) = range(access.place) else { continue };
             for piece in self.pieces.of((first, end)) {
+                // Written through another region counts as not written: the tile that is read would have the bytes of
+                // another one.
                 let written = state.get(piece).copied().flatten() == region;
                 missing |= !written;
                 known |= written;
@@ -138,6 +145,7 @@ impl Run<'_> {
 fn meet(own: &mut State, other: &State) -> bool {
     let mut less = false;
     for (own, other) in own.iter_mut().zip(other) {
+        // It only ever turns `Some` into `None`, so a state changes at most once for each piece.
         if own.is_some() && own != other {
             *own = None;
             less = true;

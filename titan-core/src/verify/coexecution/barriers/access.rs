@@ -44,6 +44,8 @@ impl<'k> Run<'k> {
         let (memory, object) = (named.object, state.machine.memory_object(named.object));
         let (n, name) = (self.objects.memories[memory].n, self.objects.memories[memory].name.clone());
         let slot = self.slot(state, at, (named, n), (object, &name))?;
+        // The time says in which round of its slot the access is. Conflicts compare it modulo the number of parts,
+        // since times t and t + n are the same bytes.
         let time = state.machine.time_of(memory, slot, n, write);
         let by = self
             .objects
@@ -70,6 +72,7 @@ impl<'k> Run<'k> {
         let bulk = own.writes && own.proxy == Proxy::Async;
         let by = if bulk { By::BulkStore } else { By::Other };
         let pending = if bulk { Pending::Group(Class::BulkStore, None) } else { Pending::Done };
+        // `outputs` compares unbounded sums. A coordinate that wraps around may be one of another tile.
         if bulk && !self.objects.apart.is_empty() && self.coordinates_may_wrap(state, role, op) {
             self.objects.apart.retain(|(a, b)| *a != id && *b != id);
         }

@@ -18,12 +18,18 @@ impl Machine {
         let own = objects.memories.get(*memory)?;
         let meets = |r: &&Record| {
             let What::Access { memory: m, time: t, write: w, by: b, pending: p, .. } = r.what else { return false };
+            // By their elements in all iterations, which `outputs` has compared.
             let apart = (b, *by) == (By::BulkStore, By::BulkStore) && objects.apart.contains(&(r.op, op));
             let own_order = local(p) && local(*pending) || objects.units.in_order(b, *by);
             let in_order = r.role == role && own_order || apart;
+            // Time t and t + n are the same part. Different parts of one memory do not overlap; different memories may,
+            // as regions share bytes.
             let same = m == *memory && (t - time).rem_euclid(own.n) == 0;
             let other = m != *memory && objects.memories.get(m).is_some_and(|o| o.overlaps(own));
+            // Observed by the role, and for tensor memory with the fence that makes it visible.
             let seen = r.known & !r.fences.missing & bit(role) != 0;
+            // This is the definition of a race: same bytes, one writes, and neither happens before the other. The
+            // earlier one in this order of steps is not observed, so that another order of steps could exchange them.
             (w || *write) && (same || other) && !seen && !in_order
         };
         self.records.iter().find(meets).cloned()
@@ -45,6 +51,8 @@ impl Machine {
             let seen = p == Pending::Done && r.known & !r.fences.missing & bit(role) != 0;
             // One wait covers all loads of tensor memory.
             let together = p == pending && p == Pending::Loads;
+            // A record may be dropped only if whatever conflicts with it later conflicts with the new one too, and is
+            // ordered behind it only by what also orders it behind the old one.
             let after = match (by, write) {
                 (By::BulkStore, _) => again,
                 (By::Copy | By::Tensor(_) | By::Other, true) => p == Pending::Done || later,
@@ -52,6 +60,7 @@ impl Machine {
             };
             !(same && after)
         });
+        // Not even the role itself has observed work in flight: it must wait for it like all others.
         let known = if pending == Pending::Done { bit(role) } else { 0 };
         self.records.push(Record::new(access, role, op, known));
         self.latest_reads(objects);
@@ -74,9 +83,12 @@ impl Machine {
         };
         let by = |r: &Record| if let What::Access { by, .. } = r.what { Some(by) } else { None };
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
+        // From the newest on: of two that stand for each other, the newer one stays.
         for record in self.records.drain(..).rev() {
             let stands = |k: &Record| match (read(k), read(&record)) {
                 (Some((part, bytes)), Some((other, least))) => {
+                    // The kept one is observed by fewer roles and sent to fewer phases, so that each rule demands at
+                    // least as much for it.
                     let stricter = k.fences.stricter_than(record.fences) && k.known & !record.known == 0;
                     // Its role may have observed neither: then their order with its next operation depends on what they are.
                     let alike = by(k) == by(&record) || record.known & bit(record.role) != 0;
@@ -102,6 +114,8 @@ impl Machine {
                 // Without such a record, the state has the same meaning.
                 What::Passed { .. } | What::Completed { .. } | What::Touched { .. } => false,
             };
+            // A complete access that all roles have observed conflicts with nothing any more: dropping it lets the
+            // state at the head of a loop repeat.
             matters || r.known & all != all || r.fences.missing != 0 || r.fences.held
         });
     }

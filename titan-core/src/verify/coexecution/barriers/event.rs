@@ -82,6 +82,7 @@ impl<'k> Run<'k> {
                 self.arrive(state, at, Brings { expected: u64::from(bytes), ..Brings::default() })?
             }
             NvOp::ArriveCluster { .. } => {
+                // This execution has one program: what another one does to its barriers is not in it.
                 let title = "arrivals at the barriers of other programs of the cluster could not be verified";
                 return refuse(Error::new(Code::NotShown, at.op.loc, title).help("use `ttg.nv.mbarrier.arrive`"));
             }
@@ -131,6 +132,7 @@ impl<'k> Run<'k> {
             }
             AmdOp::BufferLoadLds { .. } => {
                 self.access(state, at, last(at)?, true, Pending::Group(Class::Vmcnt, None))?;
+                // A wave counts single operations, so that each is a group of its own.
                 self.commit(state, at, Class::Vmcnt);
             }
             AmdOp::DsRead { .. } | AmdOp::DsWrite { .. } => {
@@ -150,6 +152,8 @@ impl<'k> Run<'k> {
             return refuse(self.several(at));
         };
         let (barrier, time) = self.current(state, at, named, brings)?;
+        // An arrival releases everything that its role has observed, with its own complete accesses: a wait for the
+        // phase acquires it. An `expect_tx` alone orders nothing.
         if brings.arrivals > 0 {
             state.machine.send((barrier, time), |r| r.known & bit(at.role) != 0);
         }
@@ -164,6 +168,8 @@ impl<'k> Run<'k> {
         let (n, name) = (self.objects.barriers[barrier].n, self.objects.barriers[barrier].name.clone());
         self.alive(state, at, barrier)?;
         let slot = self.slot(state, at, (named, n), (barrier, &name))?;
+        // An arrival counts in the first phase that is not complete. If the role has not observed that the phase before
+        // it completed, another order of steps could count the arrival in that one (theorem 4), so it is refused.
         let before = state.machine.last(barrier, slot, n);
         if !state.machine.knows(at.role, barrier, before) {
             return refuse(self.unordered(at, &name, brings.copied > 0));
@@ -179,6 +185,7 @@ impl<'k> Run<'k> {
         brings: Brings,
     ) -> Result<(), Fault> {
         let phase = state.machine.open(barrier, time);
+        // Saturated sums stay too large and are refused as such.
         phase.arrived = phase.arrived.saturating_add(brings.arrivals);
         phase.expected = phase.expected.saturating_add(brings.expected);
         phase.copied = phase.copied.saturating_add(brings.copied);
@@ -194,6 +201,7 @@ impl<'k> Run<'k> {
         }
         if self.objects.barriers[barrier].kind == Kind::Mbarrier {
             // The phase cannot complete without these arrivals and copied bytes; an `expect_tx` alone does not complete it.
+            // Whoever observes this phase complete knows that this use is over, and may invalidate the barrier.
             let told = (brings.arrivals > 0 || brings.copied > 0).then_some(time);
             state.machine.touched(at.role, at.id, barrier, told);
         }
@@ -226,12 +234,19 @@ impl<'k> Run<'k> {
         // A commit covers also what earlier ones have covered.
         let committed =
             |r: &Record| class == Class::Tcgen05 && r.role == role && self.objects.units.is_tracked(&r.what);
+        // The phase will carry the copies themselves, although their role has not observed them: they are complete when
+        // it completes.
         state.machine.send(to, |r| order(r) || copies(r) || committed(r));
         state.machine.attach(to, copies);
+        // With `noinc` the arrival is one that the barrier counts. Otherwise the count is raised first, by as much as
+        // arrives later: the phase neither comes nearer to its end nor may it end before an arrival that has observed
+        // this.
         if noinc {
             return self.bring(state, at, to, Brings { arrivals, ..Brings::default() });
         }
         let phase = state.machine.open(to.0, to.1);
+        // The arrivals that come later are counted as outstanding until the end of the phase, which is the worst case
+        // for the count.
         phase.raised = phase.raised.saturating_add(arrivals);
         let counted = self.objects.barriers[to.0].count.saturating_add(phase.raised);
         if counted > MAX_COUNT {
@@ -247,6 +262,7 @@ impl<'k> Run<'k> {
         let Some(named) = self.objects.barrier(bar) else { return refuse(self.several(at)) };
         let brings = Brings { copied: u64::from(bytes), ..Brings::default() };
         let (barrier, time) = self.current(state, at, named, brings)?;
+        // In flight until the phase completes, and observed by no role until it waits for that.
         self.access(state, at, region, true, Pending::Phase(barrier, time))?;
         // The bytes arrive after the copy was issued, and so after every phase that its role had observed by then.
         let role = at.role;
@@ -273,6 +289,8 @@ impl<'k> Run<'k> {
     }
 
     fn wait(&mut self, state: &mut State, at: At<'k>, barrier: usize, time: i64) -> Waits {
+        // Three cases: the phase is not complete, and the role waits; it is the last complete one; or a later one is
+        // complete too, so that another order of steps may let this test pass or not.
         let n = self.objects.barriers[barrier].n;
         let last = state.machine.last(barrier, time.rem_euclid(n), n);
         if last < time {
@@ -297,6 +315,7 @@ impl<'k> Run<'k> {
     fn threads_of(&self, role: usize, barrier: usize) -> u32 {
         let own = &self.objects.barriers[barrier];
         match (own.kind, self.kernel.roles.get(role)) {
+            // All threads of the role arrive, since the role is one thread of control here.
             (Kind::Named, Some(decl)) => decl.warps.saturating_mul(32),
             (Kind::Named, None) => own.count,
             (Kind::Everybody | Kind::Mbarrier, _) => 1,
@@ -336,6 +355,7 @@ impl<'k> Run<'k> {
 
     fn sync(&mut self, state: &mut State, at: At<'k>) -> Waits {
         let Some(barrier) = self.objects.wordless(&at.op.kind) else { return defect(at.id, "a wait at no barrier") };
+        // The operation is taken up again until all have arrived. Its arrival counts once.
         if !state.machine.joined.contains_key(&at.role) {
             let time = self.arrive_wordless(state, at, barrier)?;
             state.machine.joined.insert(at.role, (at.id, barrier, time));
@@ -368,6 +388,7 @@ impl<'k> Run<'k> {
     }
 
     fn wait_group(&mut self, state: &mut State, role: usize, class: Class, (n, read): (u32, bool)) {
+        // Groups complete in order: all but the n newest ones (theorem 9).
         let upto = state.machine.issued(role, class) - i64::from(n);
         state.machine.wait_group(&self.objects, role, (class, upto, read));
     }
@@ -375,6 +396,8 @@ impl<'k> Run<'k> {
     fn wait_token(&mut self, state: &mut State, at: At<'_>) -> Result<(), Fault> {
         let here = state.roles[at.role].env.serial;
         let mark = at.op.args.first().and_then(|v| state.roles[at.role].marks.get(v)).copied();
+        // A token of another iteration is another group of the same name. Numbers of groups are relative to this
+        // iteration only.
         let Some((Mark::Group(class, n), _)) = mark.filter(|(_, serial)| *serial == here) else {
             let title = "it could not be shown which group this waits for: it was committed in another iteration";
             return refuse(
@@ -392,6 +415,7 @@ impl<'k> Run<'k> {
         }
         // A token of bulk stores shows that they have read shared memory, not that they have written the output.
         state.machine.wait_group(&self.objects, at.role, (class, n, true));
+        // Waiting for an older token has no effect: its group is complete with the younger one.
         state.machine.note_waited(at.role, class, n);
         Ok(())
     }

@@ -44,6 +44,8 @@ impl Run<'_> {
         around: &[Block],
     ) -> Option<Error> {
         let kernel = self.kernel;
+        // Blocks are nested finitely deep, and each is looked at once, in an arbitrary iteration of the loops around
+        // it.
         for id in &kernel.block(block).ops {
             let op = kernel.op(*id);
             if op.kind == OpKind::Nv(NvOp::WaitParity) {
@@ -107,6 +109,7 @@ impl Run<'_> {
                 continue;
             }
             let counter = match self.turns.get(*arg) {
+                // A value that each iteration passes on unchanged is what it was first.
                 _ if next == arg => Some(self.symbols.int(*init, env, &mut state.facts)),
                 Some(Turn::Stage(n)) => {
                     let counter = self.somewhere(state);

@@ -43,9 +43,11 @@ impl Run<'_> {
         if let Some(c) = index.as_constant() {
             return if (0..n).contains(&c) { Ok(()) } else { refuse(out_of_range(at.op.loc, &name, c, all)) };
         }
+        // A remainder of a number that is not negative is from 0 to by - 1.
         if self.symbols.cyclic(&index).is_some_and(|(_, by)| by <= n) {
             return Ok(());
         }
+        // Neither a constant nor a remainder: then 0 ≤ index ≤ n - 1 must follow from what is known.
         let last = Linear::constant(n - 1).minus(&index);
         let holds = |l: Linear| state.facts.is_not_negative_within(&l, &|atom| self.symbols.range(atom));
         if holds(index) && holds(last) {
@@ -65,6 +67,7 @@ impl Run<'_> {
     /// The index of an element in ascending order; `None` if it is not selected by an index.
     pub(super) fn index(&mut self, state: &mut State, role: usize, (named, n): (Named, i64)) -> Option<Linear> {
         let index = self.symbols.int(named.index?, &state.roles[role].env, &mut state.facts);
+        // An array that is used from its end on is renumbered, so that times ascend in it as in all others.
         let index = if named.backwards { Linear::constant(n - 1).minus(&index) } else { index };
         let known = state.facts.resolved(&index);
         Some(if known.as_constant().is_some() { known } else { index })
@@ -79,6 +82,8 @@ impl Run<'_> {
         (object, name): (usize, &str),
     ) -> Result<i64, Fault> {
         let Some(counter) = self.counter(state, at, (named, n), name)? else { return Ok(0) };
+        // Which element it is, relative to the clock of the array: in an arbitrary round, neither number is known, but
+        // their difference modulo n is.
         match state.facts.resolved(&counter.minus(&state.machine.origins[object])).residue(n) {
             Some(slot) => Ok(slot),
             None => refuse(self.not_shown(

@@ -32,9 +32,12 @@ impl<'k> Run<'k> {
         });
         let Some(alloc) = made else { return defect(at.id, "an invalidation of something that is not allocated") };
         // The list is empty if no element of the array is used.
+        // Every barrier of the array ends, also those that this role has never used.
         for barrier in self.objects.of_alloc(*alloc).to_vec() {
             self.alive(state, at, barrier)?;
             let name = self.objects.barriers[barrier].name.clone();
+            // A use that is not observed may come later in another order of steps, when the word is no barrier any
+            // more.
             let using = state.machine.using(at.role, barrier);
             if let Some(record) = using {
                 let role = self.role_name(record.role);

@@ -212,6 +212,8 @@ impl Machine {
     /// The time of the last complete phase of barrier `slot` of `n`; negative if there is none.
     pub(in crate::verify) fn last(&self, barrier: usize, slot: i64, n: i64) -> i64 {
         let Some(phases) = self.phases.get(barrier) else { return -n };
+        // The first time at or above `low` that belongs to this slot: all below are complete, some above may be. Each
+        // round goes one turn of the array further, and finitely many times are complete.
         let mut t = phases.done.low + (slot - phases.done.low).rem_euclid(n);
         while phases.done.has(t) {
             t += n;
@@ -245,6 +247,8 @@ impl Machine {
 
     /// Whether a role has observed the completion of a phase. All roles have observed the phases before the first.
     pub(in crate::verify) fn knows(&self, role: usize, barrier: usize, time: i64) -> bool {
+        // A record of a completed phase is dropped once all roles have observed it, so that no record means observed
+        // (`forget`).
         let record = self
             .records
             .iter()
@@ -254,7 +258,11 @@ impl Machine {
 
     /// Releases records into a phase: a wait for it observes them.
     pub(in crate::verify) fn send(&mut self, to: (usize, i64), which: impl Fn(&Record) -> bool) {
+        // Whoever waits for the phase observes what its arrivals released: release and acquire, at the granularity of
+        // records.
         for record in self.records.iter_mut().filter(|r| which(r)) {
+            // An arrival publishes what its role has observed, but for accesses to tensor memory that no `fence_before`
+            // has followed.
             if record.fences.held {
                 record.fences.skipped = true;
             } else {
@@ -267,6 +275,7 @@ impl Machine {
     pub(in crate::verify) fn touched(&mut self, role: usize, op: OpId, barrier: usize, told: Option<i64>) {
         if self.mortal.contains(&barrier) {
             let what = What::Touched { barrier };
+            // The last use of a role is behind its earlier ones, so that whoever has observed it has observed them.
             self.records.retain(|r| r.what != what || r.role != role);
             let sent = told.map(|time| (barrier, time)).into_iter().collect();
             self.records.push(Record { sent, ..Record::new(what, role, op, bit(role)) });
@@ -296,6 +305,8 @@ impl Machine {
     pub(in crate::verify) fn learn(&mut self, role: usize, from: (usize, i64)) {
         for record in self.records.iter_mut().filter(|r| r.sent.contains(&from)) {
             if matches!(record.what, What::Access { memory, .. } if self.tensor.contains(&memory)) {
+                // Observed by a wait only now: the role needs `fence_after`. What it had observed before needs no
+                // further one.
                 record.fences.missing |= bit(role) & !record.known;
             }
             record.known |= bit(role);
@@ -317,15 +328,22 @@ impl Machine {
         if phase.arrived > count {
             return Err(Wrong::TooMany { arrived: phase.arrived });
         }
+        // Either arrivals or bytes are missing. While arrivals are missing, more bytes may have been copied than are
+        // expected: parts of other programs, and copies that are started before the arrival which expects them.
         if phase.arrived < count || phase.expected > phase.copied {
             return Ok(false);
         }
         if phase.copied > phase.expected {
             return Err(Wrong::MoreBytes { expected: phase.expected, copied: phase.copied });
         }
+        // Another order of steps could complete the phase before these bytes are expected. Then the copy would bring
+        // the next one out of count.
         if let Some(announced) = self.records.iter().find(|r| r.what == What::Announced { barrier, time }) {
             return Err(Wrong::Bare { announced: announced.clone() });
         }
+        // A role that still tests for phase t - n when phase t completes finds the other parity, and waits for a phase
+        // of the next round (theorem 4). Its wait must happen before this phase completes, so the phase must carry it:
+        // some arrival was made by a role that has observed that the wait passed.
         let behind =
             |r: &&Record| matches!(r.what, What::Passed { barrier: b, time: t } if b == barrier && t == time - n);
         if let Some(waiting) = self.records.iter().find(|r| behind(r) && !r.sent.contains(&(barrier, time))) {
@@ -345,8 +363,12 @@ impl Machine {
         });
         let mut op = OpId::new(0);
         for record in &mut self.records {
+            // A wait for the earlier phase is refused from now on, so that nothing is observed by it any more. This
+            // keeps the records finite.
             record.sent.remove(&(barrier, time - n));
             // What is in flight is carried only by phases that do not complete before it.
+            // Example: a copy announces its completion to phase 3 of `full`. When that phase completes, the copy is
+            // done, and a wait for the phase observes the write. The role that started it has not: it has not waited.
             let carried = record.sent.contains(&(barrier, time));
             if let What::Access { pending, .. } = &mut record.what
                 && (*pending == Pending::Phase(barrier, time) || carried && *pending != Pending::Done)
@@ -356,6 +378,7 @@ impl Machine {
                 op = record.op;
             }
         }
+        // No role has observed it yet; a wait for the phase does, as the phase carries it.
         let what = What::Completed { barrier, time };
         self.records.push(Record { sent: SortedSet::from([(barrier, time)]), ..Record::new(what, usize::MAX, op, 0) });
         self.forget();
@@ -375,6 +398,8 @@ impl Machine {
         let slot = self.issued.entry((role, class)).or_insert(0);
         *slot += 1;
         let n = *slot;
+        // Without this, a loop with a store in each iteration that is never waited for would have an older group in
+        // each.
         let oldest = n.saturating_sub(OLDEST);
         for record in self.records.iter_mut().filter(|r| r.role == role) {
             let What::Access { pending, by, .. } = &mut record.what else { continue };
@@ -406,6 +431,8 @@ impl Machine {
     ) {
         for record in self.records.iter_mut().filter(|r| r.role == role) {
             if let What::Access { pending, by, .. } = &mut record.what
+                // A wait for reads leaves the writes of bulk stores to their outputs in flight. Their reads of shared
+                // memory are other records.
                 && !(read && *by == By::BulkStore)
                 && matches!(pending, Pending::Group(c, Some(n)) if *c == class && *n <= upto)
             {
@@ -429,6 +456,8 @@ impl Machine {
     /// The time of an access to a part: the parts of a memory are used in the order in which they are filled.
     pub(in crate::verify) fn time_of(&mut self, memory: usize, slot: i64, n: i64, write: bool) -> i64 {
         let latest = self.latest[memory];
+        // The latest time at which this slot was filled. A write of a slot that is not the last one filled begins the
+        // next round of it; further writes to the last one, and all reads, belong to that time.
         let last = latest - 1 - (latest - 1 - slot).rem_euclid(n);
         if !write || last == latest - 1 || n == 1 {
             return last;

@@ -122,6 +122,7 @@ impl Objects {
         let mut counts: SortedMap<Value, u32> = SortedMap::new();
         kernel.walk(&mut |_, op| {
             if let (OpKind::Nv(NvOp::MbarrierInit { count }), [alloc]) = (&op.kind, &op.args[..]) {
+                // Rule 48 asks for exactly one initialisation; here only a number is needed.
                 counts.entry(*alloc).or_insert(*count);
             }
         });
@@ -204,6 +205,7 @@ impl Objects {
     /// The barriers to which an operation refers.
     pub(in crate::verify) fn names(&self, op: &Op) -> SortedSet<usize> {
         let picks = op.kind == OpKind::Nv(NvOp::MbarrierAt);
+        // Selecting an element of an array is no use of it.
         let own = op.args.iter().filter(|_| !picks).filter_map(|v| self.barrier(*v)).map(|n| n.object);
         own.chain(self.wordless(&op.kind)).collect()
     }
@@ -233,6 +235,7 @@ impl Objects {
             all.barriers.len() - 1
         };
         match by_constants(kernel, &picks) {
+            // Barriers that only constants select never take turns: each is used by itself, with phases of its own.
             Some(apart) if n > 1 => {
                 let mut own: SortedMap<i64, usize> = SortedMap::new();
                 for (picked, index) in apart {
@@ -243,6 +246,8 @@ impl Objects {
                 }
             }
             Some(_) | None => {
+                // One index that is no constant may be any element, so that all of them are one array, whose times are
+                // those of its counter.
                 let (used, backwards) = turning(kernel, &picks, n);
                 let object = add(self, name, (used, n));
                 if n == 1 {
@@ -339,9 +344,11 @@ fn turning(kernel: &Kernel, picks: &[(Value, Value)], n: i64) -> (i64, bool) {
             kernel.int_constant(op.args[0]) == Some(n - 1) && kernel.int_constant(op.args[1]).is_none()
         })
     };
+    // With the last element first, all of them are used, whatever the remainder is taken by.
     if picks.iter().any(|(_, index)| counts_down(*index)) {
         return (n, true);
     }
+    // `t % 2` of four elements is a ring of two: time t + 2, and not t + 4, uses the slot of time t.
     let reach = picks.iter().map(|(_, index)| end_of(kernel, *index).unwrap_or(n)).max();
     (reach.unwrap_or(n).clamp(1, n), false)
 }

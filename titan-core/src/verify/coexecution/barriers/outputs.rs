@@ -93,6 +93,8 @@ impl Look<'_> {
             all.filter(|(a, b)| if a == b { self.iterations(*a, reach) } else { self.stores((*a, *b), reach) })
                 .collect()
         };
+        // One choice of extents for all boxes of a size: two pairs that are apart by different extents need not be
+        // apart together.
         let mut best = SortedSet::new();
         for found in reaches.iter().map(pairs) {
             if found.len() > best.len() {
@@ -120,10 +122,15 @@ impl Look<'_> {
         let (Some(x), Some(y)) = (self.coordinates(first), self.coordinates(second)) else { return false };
         let far = |(p, q): (&Value, &Value)| {
             let (p, q) = (self.distance(*p)?, self.distance(*q)?);
+            // Only sums of one value are compared, and that is the same number wherever it is used, as it is computed
+            // once.
             if p.0 == q.0 { p.1.checked_sub(q.1).and_then(i64::checked_abs) } else { None }
         };
         let far: Vec<Option<i64>> = x.iter().zip(y).map(far).collect();
+        // Contiguous elements go on in the next row: only stores that begin in the same row are compared by their
+        // columns.
         let aligned = far.iter().zip(reach).all(|(far, reach)| reach.is_some() || *far == Some(0));
+        // Boxes that do not overlap along one axis do not overlap.
         aligned && far.iter().zip(reach).any(|(far, reach)| far.zip(*reach).is_some_and(|(far, reach)| far >= reach))
     }
 
@@ -174,6 +181,7 @@ impl Look<'_> {
         let sum = self.kernel.def_op(value).filter(|op| op.kind == OpKind::Binary(BinOp::Add));
         let parts = sum.and_then(|op| Some((op.args[0], self.kernel.int_constant(op.args[1])?)));
         match parts {
+            // Computed once in the kernel, a value is the same number at both stores and in all iterations.
             Some((base, c)) if self.is_fixed(base) => Some((Some(base), c)),
             Some(_) | None if self.is_fixed(value) => Some((Some(value), 0)),
             Some(_) | None => None,

@@ -87,9 +87,15 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (barrier, &name))?;
         let wanted = self.wanted(state, at, (named, n), &name)?;
         let last = state.machine.last(barrier, slot, n);
+        // What the role has observed is what holds in every order of steps, and not only in this one.
         let known = state.machine.knows(at.role, barrier, last);
+        // Of all times with this index and parity, only two are possible: the last complete phase of the element, for
+        // which the wait returns at once, and the next one. Their parities differ, so that one of them is meant.
         let time = if (last - wanted).rem_euclid(2 * n) == 0 { last } else { last + n };
         // A role that has not observed a phase must have observed the previous one; it then waits for this one.
+        // The role has not observed phase `last`: in another order of steps, the last complete phase is the one before
+        // it, and the parity must mean the same phase there. It does only if the wait is for `last`, and the role is
+        // one behind: then it waits there, and passes here.
         if !known && (time != last || !state.machine.knows(at.role, barrier, last - n)) {
             let first = last < n && time != last;
             return refuse(if first { self.before_the_first(at, &name) } else { self.lapped(at, barrier) });
@@ -129,6 +135,8 @@ impl<'k> Run<'k> {
             ends.then(|| ops.iter().copied().filter(|id| self.events.contains(id)).collect())
         };
         let (waits, others) = (events(missed)?, events(1 - missed)?);
+        // The other arm does nothing, and the poll was made in this iteration: then both arms end with the phase
+        // complete.
         if !others.is_empty() || serial != state.roles[role].env.serial {
             return None;
         }
@@ -146,6 +154,7 @@ impl<'k> Run<'k> {
     fn wanted(&mut self, state: &mut State, at: At<'_>, (named, n): (Named, i64), name: &str) -> Result<i64, Fault> {
         let (time, still) = self.meant(state, at, (named, n), name)?;
         match state.facts.resolved(&time.minus(&state.machine.origins[named.object])).residue(2 * n) {
+            // Index and parity repeat after 2 n times, so that only this remainder is known, and needed.
             Some(wanted) => Ok(wanted),
             None if still => refuse(wrong(at, constant(name))),
             None => refuse(wrong(at, format!("it could not be shown that this parity follows the phases of {name}"))),
@@ -168,6 +177,8 @@ impl<'k> Run<'k> {
             return refuse(wrong(format!("{c} is not a parity: it must be 0 or 1")));
         }
         let turns = match still {
+            // A constant parity stands for one round of two. It is right for a barrier that completes one phase, and
+            // refused where the clock advances.
             Some(c) => Linear::constant(c),
             None => match self.symbols.cyclic(&parity) {
                 Some((of, 2)) => of,
@@ -181,6 +192,7 @@ impl<'k> Run<'k> {
         };
         let time = match &stage {
             None => turns,
+            // Element s in round r is time s + n · r.
             Some(stage) if stage.as_constant().is_some() => stage.plus(n, &turns),
             Some(_) if still.is_some() => {
                 return refuse(wrong(constant(name)));
@@ -197,6 +209,8 @@ impl<'k> Run<'k> {
                     )));
                 }
                 let time = rest.plus(n, &whole);
+                // The parity counts rounds of the counter `rest`. It belongs to the element of the index if both
+                // counters are equal modulo n.
                 if time.minus(stage).residue(n) != Some(0) {
                     return refuse(wrong(format!("the parity belongs to another element of {name} than the index")));
                 }

@@ -18,11 +18,14 @@ impl Machine {
     /// The state with times relative to the clock of each object.
     fn shifted(&self) -> (Vec<SeenPhases>, Vec<Seen>) {
         let phase = |(i, p): (usize, &Phases)| {
+            // Relative to the first phase that is not complete: each round completes equally many, so that equal states
+            // have equal relative times.
             let base = self.base(i);
             let open = p.open.iter().map(|(t, phase)| (t - base, Phase { last: None, ..phase.clone() })).collect();
             (p.done.shifted(base), open)
         };
         let mut seen: Vec<Seen> = self.records.iter().map(|r| self.seen(r)).collect();
+        // The order of records has no meaning.
         seen.sort();
         (self.phases.iter().enumerate().map(phase).collect(), seen)
     }
@@ -43,6 +46,7 @@ impl Machine {
             What::Announced { barrier, time } => What::Announced { barrier, time: at(barrier, time) },
             What::Touched { .. } => record.what,
         };
+        // The phases that carry a record decide who will observe it, so they are part of what must repeat.
         let sent = record.sent.iter().map(|(b, t)| (*b, at(*b, *t))).collect();
         // The identity of a bulk store determines from which other stores it is disjoint.
         let store = Some(record.op).filter(|_| matches!(record.what, What::Access { by: By::BulkStore, .. }));

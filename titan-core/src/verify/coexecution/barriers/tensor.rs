@@ -111,6 +111,7 @@ impl Units {
     pub(super) fn in_order(&self, before: By, after: By) -> bool {
         let unit = |by: By| if let By::Tensor(unit) = by { self.all.get(unit) } else { None };
         match (unit(before), unit(after)) {
+            // Same accumulator, kind and shape, as the unit has all three.
             (Some(before @ Unit::Mma { .. }), Some(after @ Unit::Mma { .. })) => before == after,
             (Some(Unit::Copy | Unit::Shift), Some(Unit::Mma { .. })) | (Some(Unit::Mma { .. }), Some(Unit::Shift)) => {
                 true
@@ -147,6 +148,7 @@ impl Machine {
     fn moved(&mut self, role: usize, which: Pending) {
         for record in self.records.iter_mut().filter(|r| r.role == role) {
             if let What::Access { pending, .. } = &mut record.what
+                // All loads, or all stores, of the role at once: the wait has no number.
                 && *pending == which
             {
                 *pending = Pending::Done;
@@ -184,6 +186,7 @@ impl<'k> Run<'k> {
                     matches!(self.kernel.ty(**v), Ty::Barrier(BarrierTy::Region | BarrierTy::TensorMemory))
                 };
                 let read: Vec<Value> = at.op.args.iter().skip(1).filter(is_memory).copied().collect();
+                // Reads first: the MMA reads its operands, and then updates the accumulator.
                 for operand in read {
                     self.access(state, at, operand, false, tracked)?;
                 }
@@ -195,6 +198,8 @@ impl<'k> Run<'k> {
             Tcgen05Op::Dealloc { .. } => {
                 self.columns(state, at, true, Pending::Done)?;
                 let freed = at.op.args.first().and_then(|v| self.objects.memory(*v));
+                // An access that comes later in this order of steps is refused, and one that may come later in another
+                // is a conflict with this write.
                 state.machine.gone.extend(freed.map(|m| (state.machine.memory_object(m.object), at.id)));
                 Ok(())
             }

@@ -53,6 +53,8 @@ impl Run<'_> {
         let pair = (*slot, op.args.get(2).copied());
         let staging = self.staging.contains(&pipe);
         let side = (pipe, matches!(claim, Claim::Acquired | Claim::Filled) || staging);
+        // A stage is found by the pair of values, not by numbers: two pairs with equal numbers are different stages
+        // unless `Pairs::hand_on` has passed one to the other.
         let taken = state.roles[role].pairs.stage(side, pair);
         let time = match (claim, taken) {
             (Claim::Acquired | Claim::Next, _) => return self.take(state, role, (id, claim), (side, pair)),
@@ -67,6 +69,9 @@ impl Run<'_> {
             }
             (Claim::Filled, Some(stage)) => {
                 let by = self.claims.filled_by.get(&id).copied();
+                // The arrival must come after everything that fills the stage. Copies by threads are covered by an
+                // arrival that their completion triggers, stores by one that follows them, bulk copies by the bytes
+                // that the barrier expects; a stage filled in two ways needs both.
                 let covered = by.is_none_or(|by| match by.threads {
                     Some(Arrival::Copies) => !stage.had.stored,
                     Some(Arrival::Stores) => !stage.had.copied,
@@ -96,9 +101,13 @@ impl Run<'_> {
                 if staging { pairs.change(side, time, |s| s.usable = true) } else { pairs.end(side, time, joined) }
             }
             Claim::Ready => {
+                // W(t) returns only after F(t) (docs/protocol.md). The role keeps its place, and the claim is asked
+                // again when others have gone on.
                 if !ring.filled.has(time) {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
+                // A ring of one role has no barrier that counts its copies: only the wait for their group shows that
+                // they have arrived (theorem 9).
                 if state.roles[role].pairs.copying.keys().any(|(p, t, ..)| (*p, *t) == (pipe, time)) {
                     return Self::breaks(
                         id,
@@ -114,6 +123,8 @@ impl Run<'_> {
                         "lanes have loaded from this stage, and no barrier of their warp precedes its release",
                     );
                 }
+                // An MMA in flight reads the stage until its group is waited for. Released before, the next fill could
+                // overwrite it (theorem 1).
                 if state.roles[role].pairs.reading.keys().any(|(p, t, ..)| (*p, *t) == (pipe, time)) {
                     return Self::breaks(id, "MMAs may still read this stage: their group was not waited for");
                 }
@@ -141,6 +152,8 @@ impl Run<'_> {
         let ring = &mut state.rings[pipe.index()];
         let time = if claim == Claim::Acquired {
             let time = ring.acquired;
+            // A(t) returns only after R(t - D, i) of every reader i. In a ring of two slots, time 2 waits for the
+            // release of time 0; times 0 and 1 find the times before 0 released.
             if !ring.readers.iter().all(|r| r.released.has(time - i64::from(slots))) {
                 if self.staging.contains(&pipe) {
                     return Err(Fault::Staging { op: id, pipe });
@@ -161,10 +174,13 @@ impl Run<'_> {
         };
         let pairs = &mut state.roles[role].pairs;
         let clock = pairs.clock(side);
+        // The claim names values; that they are the slot and the round of this time is shown from how they were
+        // computed, step by step from (0, 0).
         let exact = self.claims.counted.contains(&pipe);
         if !clock.iter().any(|(base, steps)| is_after(self.kernel, pair, *base, (*steps, slots), exact)) {
             return Self::breaks(id, "the slot and the round are not the next ones of the ring");
         }
+        // The clock is one step further than each pair that was known to stand for it, this one included.
         *clock = clock.iter().map(|(base, steps)| (*base, steps + 1)).collect();
         pairs.stages.insert((side, pair), Stage { time, usable: false, had: Accesses::default() });
         Ok(None)
@@ -184,6 +200,8 @@ impl Run<'_> {
             return;
         }
         let (none, unmoved) = (SortedSet::new(), SortedSet::new());
+        // Values that are defined inside have another meaning in the next iteration, or none behind the loop. At the
+        // entry, nothing ends.
         let gone = self.claims.inside.get(&around).filter(|_| !enters).unwrap_or(&none);
         let moved = self.claims.moved.get(&around).unwrap_or(&unmoved);
         state.roles[role].pairs.hand_on(self.kernel, (from, to), moved, gone, &self.claims.counted);

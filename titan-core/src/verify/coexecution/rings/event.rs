@@ -28,6 +28,8 @@ impl Run<'_> {
             TtgOp::WaitReady => {
                 let wait = op.args.first().and_then(|v| state.roles[role].tokens.get(v)).cloned();
                 let Some(TokenState::Time(pipe, t)) = wait else { return defect(id, NO_TOKEN) };
+                // Asked before the token is taken: a role that waits has changed nothing, and takes the same step again
+                // later.
                 if !state.rings[pipe.index()].filled.has(t) {
                     return Ok(Some(Wait { role, op: id, on: On::Filled(pipe) }));
                 }
@@ -56,6 +58,8 @@ impl Run<'_> {
                 give(state, role, &op.results, &held);
             }
             TtgOp::StoreIssue(_) => {
+                // A store reads the staging slot until it is waited for; the token of its wait stands for the same
+                // time.
                 let Some(held) = op.args.last().and_then(|v| state.roles[role].tokens.remove(v)) else {
                     return defect(id, NO_TOKEN);
                 };
@@ -96,6 +100,8 @@ impl Run<'_> {
         let slots = i64::from(self.kernel.pipe(pipe).map_or(1, |p| p.slots));
         let ring = &state.rings[pipe.index()];
         let t = ring.acquired;
+        // A(t) comes after R(t - D, i) of every reader. A staging ring has no other role that could release: it would
+        // wait for itself.
         if !ring.readers.iter().all(|r| r.released.has(t - slots)) {
             if self.staging.contains(&pipe) {
                 return Err(Fault::Staging { op: id, pipe });
@@ -123,6 +129,7 @@ impl Run<'_> {
         let (Some(written), true) = (op.args.first(), self.timed) else { return Ok(()) };
         let written = self.symbols.int(*written, &state.roles[role].env, &mut state.facts);
         let clock = state.clocks[pipe.index()][usize::from(fills)].plus_const(t);
+        // Undecided is refused as well: a stated time is a promise for all arguments.
         match state.facts.decide(&Condition::Zero(written.minus(&clock), true)) {
             Some(true) => Ok(()),
             other => Err(Fault::Time { op: id, pipe, wrong: other == Some(false) }),
@@ -140,6 +147,8 @@ impl Run<'_> {
             return defect(id, NO_TOKEN);
         };
         list.push((pipe, t));
+        // With KEEP = 1, the MMA of time t is complete when that of time t + 1 has been issued: its stage is released
+        // here. Each round of the loop releases one.
         while list.len() > usize::from(keep) {
             release(state, role, id, list.remove(0))?;
         }

@@ -146,6 +146,7 @@ impl Claims {
                 }
             }
         });
+        // Where no role takes the next stage as a reader, the role that fills the ring also stores from it.
         all.staging = rings.difference(&next).copied().collect();
         let mut events = SortedSet::new();
         let places = places(kernel);
@@ -166,6 +167,7 @@ impl Claims {
                 all.slotless.insert(id);
             }
             let accesses = all.accesses_of(kernel, op);
+            // More pieces than a mask has bits: the access has no number, and cannot be followed.
             if accesses.iter().any(|a| a.piece >= OF_RING + OF_WORDS) {
                 all.slotless.insert(id);
             }
@@ -194,6 +196,7 @@ impl Claims {
         });
         let numbered = |(region, bytes): (Value, SortedSet<(u64, u64)>)| {
             let (first, most) = if self.ring_of.contains_key(&region) { (0, OF_RING) } else { (OF_RING, OF_WORDS) };
+            // Numbers of a ring and of words beside it do not overlap, so that one mask of a stage has both.
             (region, Pieces { first, bytes: bytes.into_iter().take(most.into()).collect() })
         };
         ranges.into_iter().map(numbered).collect()
@@ -213,6 +216,8 @@ impl Claims {
             let (region, slot) = picked(kernel, tile)?;
             let bytes = bytes_in_part(kernel, tile);
             let pieces = self.pieces.get(&region)?;
+            // The number stands for exactly these bytes. Ranges that overlap have different numbers, and `overlapping`
+            // says which.
             let number = pieces.bytes.iter().position(|own| *own == bytes);
             let piece = number.and_then(|n| Some(pieces.first + u8::try_from(n).ok()?)).unwrap_or(u8::MAX);
             let poisons = own.writes && !self.ring_of.contains_key(&region) && stores_a_mark(kernel, op);
@@ -246,6 +251,7 @@ impl Claims {
         under
             .filter_map(|region| places.get(&region))
             .flat_map(|(first, end)| {
+                // By addresses, as regions may share bytes.
                 let meets = move |(f, e): &(u64, u64)| f < end && first < e;
                 self.ring_of.iter().filter(move |(ring, _)| places.get(ring).is_some_and(meets)).map(|(_, p)| *p)
             })
@@ -271,6 +277,7 @@ impl Claims {
             }
             let (mut inner, mut moving) = (SortedSet::new(), SortedSet::new());
             for region in &op.regions {
+                // Blocks are nested finitely deep. What is inside of an operation is inside of those around it, too.
                 let (values, sides) = self.blocks(kernel, *region);
                 inner.extend(values);
                 moving.extend(sides);
@@ -314,6 +321,8 @@ pub(in crate::verify) fn is_view(kernel: &Kernel, op: &Op) -> bool {
 /// The region to which a value refers, as a whole or in part.
 pub(in crate::verify) fn region_of(kernel: &Kernel, value: Value) -> Option<Value> {
     let mut at = value;
+    // Each round goes from a value to one from which it was made; values are defined before they are used, so this ends
+    // at the region.
     while matches!(kernel.ty(at), Ty::Smem(..) | Ty::Barrier(BarrierTy::Region | BarrierTy::Mbarrier)) {
         let op = kernel.def_op(at)?;
         if matches!(op.kind, OpKind::Region(RegionOp::Place { .. })) {

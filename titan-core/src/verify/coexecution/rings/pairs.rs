@@ -87,9 +87,13 @@ impl Pairs {
     pub(in crate::verify::coexecution) fn shifted(&self, base: impl Fn(Pipe) -> i64) -> Pairs {
         let mut all = self.clone();
         for (((pipe, _), _), stage) in &mut all.stages {
+            // Relative to the oldest time that is not released: the same in each round of a loop, if it returns to the
+            // same state.
             stage.time -= base(*pipe);
         }
         let aged = |of: &InFlight, issued: i64| {
+            // Groups are counted back from the newest one, as waits do: the number of groups so far grows in every
+            // iteration.
             of.iter().map(|((p, t, r, n), group)| ((*p, t - base(*p), *r, *n), group.map(|g| g - issued))).collect()
         };
         all.since = self.since.iter().map(|((p, t, r, n), writes)| ((*p, t - base(*p), *r, *n), *writes)).collect();
@@ -125,6 +129,8 @@ impl Pairs {
         let common = without(&joined);
         let mut had: Vec<Accesses> = self.stages.values().map(|stage| stage.had).collect();
         for end in ends {
+            // What is held and which pairs stand for it must be equal: a stage that is held on some paths only is no
+            // union.
             if without(end) != common {
                 return None;
             }
@@ -134,6 +140,8 @@ impl Pairs {
                 for (stage, group) in from {
                     let known = into.entry(*stage).or_insert(*group);
                     // No group is the open one, which is the newest.
+                    // The newer of two groups: a wait that completes it completes the older one as well, as groups
+                    // complete in order.
                     *known = known.zip(*group).map(|(a, b)| a.max(b));
                 }
             }
@@ -164,6 +172,7 @@ impl Pairs {
     pub(super) fn commit(&mut self, group: NvGroup) {
         let Some((issued, in_flight)) = self.groups(group) else { return };
         *issued += 1;
+        // Everything in the open group gets its number. What was committed before keeps its own.
         in_flight.values_mut().for_each(|group| *group = group.or(Some(*issued)));
     }
 
@@ -171,6 +180,8 @@ impl Pairs {
     /// any time.
     pub(super) fn wait(&mut self, group: NvGroup, but: u32) -> Vec<Piece> {
         let Some((issued, in_flight)) = self.groups(group) else { return Vec::new() };
+        // With 5 groups committed and a wait for all but 2, groups up to 3 are complete. The open group is newer than
+        // all of them.
         let done = *issued - i64::from(but);
         let is_done = |of: &Option<i64>| of.is_some_and(|group| group <= done);
         let complete = in_flight.iter().filter(|(_, group)| is_done(group)).map(|(piece, _)| *piece).collect();
@@ -213,6 +224,9 @@ impl Pairs {
         let (pipe, time, region, number) = piece;
         self.since.retain(|((p, t, r, n), w)| {
             let same = (*p, *r, *n, *w) == (pipe, region, number, writes);
+            // An access in round r + 1 to the slot stands for that of round r: whatever conflicts with one conflicts
+            // with the other, and a barrier orders both. Without this, a loop without a barrier would have one more in
+            // each round.
             !(same && (time - t).rem_euclid(slots.max(1)) == 0)
         });
         self.since.insert((piece, writes));
@@ -233,6 +247,8 @@ impl Pairs {
         let mut stages: SortedMap<(Side, Pair), Stage> =
             self.stages.iter().filter(|((_, pair), _)| !is_gone(pair)).map(|(key, stage)| (*key, *stage)).collect();
         for ((side, (slot, turn)), stage) in &self.stages {
+            // A stage stays under its old pair and gets the new one: the values outside of a loop still stand for it
+            // while the loop carries copies of them.
             for slot in targets(*slot) {
                 match turn {
                     None => drop(stages.insert((*side, (slot, None)), *stage)),
@@ -268,6 +284,8 @@ impl Pairs {
                     }
                 }
             }
+            // No pair that is passed on is the clock's: then the pairs that still have a meaning stay, with their
+            // distances. If none does, no claim of this side is accepted any more.
             if next.is_empty() {
                 next = clock.iter().filter(|(pair, _)| !pair.as_ref().is_some_and(is_gone)).copied().collect();
             }
@@ -297,6 +315,7 @@ pub(super) fn is_after(
         return true;
     }
     let number = |v: Value| kernel.int_constant(v);
+    // Numbers count from (0, 0): in a ring of 3, five steps are slot 2 of round 1.
     if let (None, Some(s)) = (base, number(slot)) {
         let rounds = i64::from(steps / slots.max(1));
         let is_round = |t| number(t) == Some(if counted { rounds } else { rounds % 2 });
@@ -306,6 +325,7 @@ pub(super) fn is_after(
     let Some(before) = steps.checked_sub(1).and_then(|_| previous(kernel, (slot, turn), slots, counted)) else {
         return false;
     };
+    // One step back for each call, so at most as many calls as steps.
     is_after(kernel, before, base, (steps - 1, slots), counted)
 }
 
@@ -325,6 +345,7 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, counted: bool) -> O
     if kernel.int_constant(zero) != Some(0) || kernel.int_constant(*end.args.get(1)?) != Some(i64::from(slots)) {
         return None;
     }
+    // The slot is `n == slots ? 0 : n` with n = s + 1, so that it is the one after s whatever s is, if s is a slot.
     let before = one_less(next)?;
     let Some(turn) = turn else { return Some((before, None)) };
     let (when, further, same) = choice(turn)?;
@@ -333,5 +354,7 @@ fn previous(kernel: &Kernel, (slot, turn): Pair, slots: u32, counted: bool) -> O
         other.is_some_and(|op| kernel.int_constant(op.args[0]) == Some(1) && op.args.get(1) == Some(&same))
     };
     let is_next = if counted { one_less(further) == Some(same) } else { flips() };
+    // The round must advance under the very condition under which the slot wraps, not under one that happens to be
+    // equal.
     (when == wraps && is_next).then_some((before, Some(same)))
 }

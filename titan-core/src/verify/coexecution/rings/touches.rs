@@ -44,6 +44,8 @@ impl Run<'_> {
     ) -> Result<(), Fault> {
         for ring in self.claims.under.get(&id).into_iter().flatten() {
             let own = &state.rings[ring.index()];
+            // Nothing acquired and not filled, nothing filled and not released, no wait pending: then no role holds a
+            // stage of it, and none is in flight below.
             let idle = own.filled.low == own.acquired
                 && own.readers.iter().all(|r| r.claimed == own.acquired && r.released.low == own.acquired);
             if !idle || state.roles.iter().any(|r| r.pairs.copying.keys().any(|(p, ..)| p == ring)) {
@@ -57,6 +59,8 @@ impl Run<'_> {
             let own = self.claims.ring_of.get(&region).copied();
             let pairs = &mut state.roles[role].pairs;
             let found = pairs.stages.iter().find(|(((pipe, fills), pair), stage)| {
+                // A fill may write its stage until it claims that it is filled, and a reader may read after its wait:
+                // the states InFlight and Reading of docs/protocol.md.
                 let held = if writes { *fills && !stage.usable } else { stage.usable };
                 pair.0 == slot && held && own.is_none_or(|own| own == *pipe)
             });
@@ -91,6 +95,8 @@ impl Run<'_> {
         };
         let overlapping = pieces.overlapping(access.piece);
         let is_copy = access.when != When::Now;
+        // Stores are compared with stores by the barriers between them (below). A copy is in order with no other write
+        // to the same bytes, whichever comes first.
         let twice = if is_copy { stage.had.may_be_written } else { stage.had.copied_to };
         if access.writes && twice & overlapping != 0 {
             return refuse("bytes of a stage are written twice here, and nothing orders the two writes");
@@ -98,6 +104,8 @@ impl Run<'_> {
         let slots = self.kernel.pipe(pipe).map_or(1, |p| i64::from(p.slots)).max(1);
         let joined = self.claims.joined.contains(&pipe);
         let meets = |((p, t, region, piece), wrote): &(Piece, bool)| {
+            // Time t and t + D are the same bytes. Between roles, R(t) and A(t + D) order them; in a ring of one role
+            // only barriers of its threads do.
             let same_slot = if joined { *t == time } else { (t - time).rem_euclid(slots) == 0 };
             *p == pipe
                 && *region == access.region
@@ -119,6 +127,7 @@ impl Run<'_> {
         let pairs = &mut state.roles[role].pairs;
         let (piece, time): (Piece, i64) = ((side.0, stage.time, access.region, access.piece), stage.time);
         match (access.writes, access.when) {
+            // In flight in the open group, until a commit gives it a number and a wait completes it.
             (true, When::Group(Class::CpAsync)) => {
                 pairs.copying.insert(piece, None);
                 pairs.change(side, time, |s| s.had.copied = true);
@@ -137,6 +146,7 @@ impl Run<'_> {
             let own = 1u64 << access.piece.min(63);
             pairs.change(side, time, |s| {
                 s.had.may_be_written |= own;
+                // What is certainly written counts whole tiles only; what may be written counts parts of them as well.
                 s.had.written |= if access.whole { own } else { 0 };
                 s.had.copied_to |= if access.when == When::Now { 0 } else { own };
                 s.had.poisoned |= access.poisons;
@@ -151,6 +161,7 @@ impl Run<'_> {
     pub(super) fn note_filled(&mut self, (id, pipe): (OpId, Pipe), had: Accesses) {
         let of_words = u64::MAX << OF_RING;
         // A stage without contents has its mark alone.
+        // Readers of such a stage must have asked for the mark, which the rules of tokens show.
         let written = if had.poisoned { had.written | !of_words } else { had.written };
         self.claims.fills.insert((pipe, id, written));
     }
@@ -181,6 +192,8 @@ impl Run<'_> {
         if let NvOp::Commit { group, .. } = nv {
             pairs.commit(group);
         } else if let NvOp::WaitGroup { group, n, .. } = nv {
+            // The copy may have written at any time until now, so that it counts as an access since the last barrier:
+            // of other threads, their waits say nothing here, and only the next barrier does.
             for piece in pairs.wait(group, n) {
                 self.note(pairs, piece, group == NvGroup::CpAsync);
             }
@@ -190,6 +203,8 @@ impl Run<'_> {
     /// Records that the threads of a role access a stage now. Reads of a ring between roles are not recorded: its readers never write, and its
     /// barriers order them with the writes of the next round.
     fn note(&self, pairs: &mut Pairs, piece: Piece, writes: bool) {
+        // A read of a ring between roles is ordered before the next write of its slot by the release, for which the
+        // other role waits.
         if writes || !self.claims.joined.contains(&piece.0) {
             let slots = self.kernel.pipe(piece.0).map_or(1, |p| i64::from(p.slots));
             pairs.note(piece, writes, slots);
