@@ -7,7 +7,10 @@ use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
 use crate::ir::{Elem, Op, Pred, Unit, Value};
 use crate::lane;
-use crate::layout::{Coords, Layout};
+use crate::layout::{Bit, Coords, Layout};
+
+/// The words of a tile that a thread loads before it stores the first of them, where copies pass through registers.
+const IN_FLIGHT: usize = 64;
 
 /// A tile of a tensor as the source of a copy.
 #[derive(Clone, Debug)]
@@ -130,7 +133,17 @@ impl Lower<'_> {
         // Coordinates in units of tiles refer to the extents of the tile; those of the buffer may be larger.
         let mut window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
-        self.touch(staged.region(), true);
+        // Where all copies pass through registers, several are loaded before the first is stored, and waits for their readers come in between.
+        let through_registers = self.target.lane_copies().is_none();
+        let turned = columns_first(&layout).filter(|_| through_registers && e.fast_axis() == 0);
+        let together = match turned {
+            Some(_) => usize::MAX,
+            None if self.target.lane_copies().is_some() => 1,
+            None => IN_FLIGHT,
+        };
+        if together == 1 {
+            self.touch(staged.region(), true);
+        }
         let last = layout.rank() - 1;
         let n = layout.vector(last).min(e.vector()).max(1);
         let wide = window.vector.min(n);
@@ -140,37 +153,66 @@ impl Lower<'_> {
             return Err(self.defect("an asynchronous copy that the machine does not support"));
         }
         let first = self.is_first_copy(&layout);
-        for register in (0..layout.registers()).step_by(n as usize) {
-            let part = layout.register_coords(register);
-            // Threads with copies, or with padding of the layout, write nothing.
-            let here = self.inside_tile(&layout, part, first);
-            let place = self.place(staged, &layout, register);
-            if copy {
-                let inside = self.inside_extents(&layout, part, &tile);
-                let mask = self.window_mask(&window, part);
-                let mask = self.both(mask, inside);
-                let source = self.window_place(&mut window, part);
-                self.copy_async([source, place], [mask, here], bytes);
+        let registers: Vec<usize> = (0..layout.registers()).step_by(n as usize).collect();
+        let words = (n * elem.bits()).div_ceil(32).max(1) as usize;
+        for (number, group) in registers.chunks((together / words).max(1)).enumerate() {
+            let mut loaded = Vec::new();
+            for register in group.iter().copied() {
+                let part = layout.register_coords(register);
+                // Threads with copies, or with padding of the layout, write nothing.
+                let here = self.inside_tile(&layout, part, first);
+                let place = self.place(staged, &layout, register);
+                if copy {
+                    let inside = self.inside_extents(&layout, part, &tile);
+                    let mask = self.window_mask(&window, part);
+                    let mask = self.both(mask, inside);
+                    let source = self.window_place(&mut window, part);
+                    self.copy_async([source, place], [mask, here], bytes);
+                    continue;
+                }
+                let mut regs = Vec::new();
+                for i in (0..n).step_by(wide as usize) {
+                    let mut part = part;
+                    part[last] += i;
+                    let inside = self.inside_extents(&layout, part, &tile);
+                    let loaded = self.load_group(&mut window, part, wide, pad, inside);
+                    regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
+                }
+                loaded.push((register, (place, here), regs));
+            }
+            if let Some(turned) = &turned {
+                let regs: Vec<Reg> = loaded.into_iter().flat_map(|(_, _, regs)| regs).collect();
+                let regs = self.reorder(&regs, &layout, turned, &|at| at);
+                self.write_buffer(staged, &regs, turned, elem);
                 continue;
             }
-            let mut regs = Vec::new();
-            for i in (0..n).step_by(wide as usize) {
-                let mut part = part;
-                part[last] += i;
-                let inside = self.inside_extents(&layout, part, &tile);
-                let loaded = self.load_group(&mut window, part, wide, pad, inside);
-                regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
+            if together > 1 && number == 0 {
+                self.touch(staged.region(), true);
             }
-            if e.fast_axis() == last {
-                self.store_vector(place, super::convert::in_buffer(elem), &regs, here);
-            } else {
-                for (i, reg) in regs.iter().enumerate() {
-                    let place = self.place(staged, &layout, register + i);
-                    self.store_vector(place, super::convert::in_buffer(elem), &[*reg], here);
-                }
+            for (register, to, regs) in loaded {
+                self.store_loaded((staged, &layout, elem), register, to, &regs);
             }
         }
         Ok(())
+    }
+
+    /// Stores adjacent elements along the last axis, which were loaded together.
+    fn store_loaded(
+        &mut self,
+        (staged, layout, elem): (&Staged, &Layout, Elem),
+        register: usize,
+        (place, here): (Place, Option<Reg>),
+        regs: &[Reg],
+    ) {
+        let elem = super::convert::in_buffer(elem);
+        if staged.encoding.fast_axis() + 1 == layout.rank() {
+            self.store_vector(place, elem, regs, here);
+            return;
+        }
+        for (i, reg) in regs.iter().enumerate() {
+            let place = self.place(staged, layout, register + i);
+            self.store_vector(place, elem, &[*reg], here);
+        }
     }
 
     /// Issues one asynchronous copy. It writes zeros if the first mask is false, and is not executed if the second is false.
@@ -223,4 +265,13 @@ impl Lower<'_> {
         }
         mask
     }
+}
+
+/// The layout with the registers of a thread's columns first, if it has blocks of rows and columns.
+fn columns_first(layout: &Layout) -> Option<Layout> {
+    let along = |axis: u8| move |bit: &&Bit| matches!(bit, Bit::Step { axis: own, .. } if *own == axis);
+    let regs = layout.register_bits();
+    let first: Vec<Bit> = regs.iter().filter(along(0)).chain(regs.iter().filter(along(1))).copied().collect();
+    let blocks = layout.rank() == 2 && regs.iter().any(|bit| along(0)(&bit));
+    blocks.then(|| Layout::new(layout.extents(), first, layout.lane_bits().to_vec(), layout.warp_bits().to_vec()))
 }
