@@ -9,6 +9,7 @@ mod launch;
 mod llvm;
 #[path = "../../../titan-core/tests/machine/mod.rs"]
 mod machine;
+mod matrices;
 mod mutants;
 mod nests;
 mod operations;

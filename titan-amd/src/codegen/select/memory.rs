@@ -189,13 +189,14 @@ impl Select<'_> {
             if mask.is_some() { self.pieces(File::V, access.words()) } else { self.fresh(File::V, access.words()) };
         if mask.is_some() {
             let each = access.bytes / 4;
+            let mut words = Vec::new();
             for n in 0..access.words() {
-                let src = match others.get(usize::from(n / each.max(1))) {
+                words.push(match others.get(usize::from(n / each.max(1))) {
                     Some(other) if whole => self.src(*other)?.word(n % each),
                     Some(_) | None => Src::Bits(0),
-                };
-                self.move_word(out.word(n), src)?;
+                });
             }
+            self.move_words(out, &words)?;
         }
         let masked = self.only(mask)?;
         let mut operands = vec![out.into()];
@@ -278,7 +279,7 @@ impl Select<'_> {
 }
 
 /// The words as consecutive ones of one register that begin where a tuple may, if they are that.
-fn consecutive(words: &[Src]) -> Option<Part> {
+pub(super) fn consecutive(words: &[Src]) -> Option<Part> {
     let Some(Src::V(first)) = words.first() else { return None };
     let count = u8::try_from(words.len()).ok()?;
     let in_order = (0..count).zip(words).all(|(n, word)| *word == Src::V(Part { first: first.first + n, ..*first }));

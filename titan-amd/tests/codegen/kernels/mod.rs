@@ -2,5 +2,6 @@
 
 pub(crate) mod both;
 mod elements;
+pub(crate) mod products;
 mod random;
 mod tree;
