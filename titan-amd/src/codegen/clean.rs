@@ -109,12 +109,6 @@ fn has_effect(inst: &Inst, condition: bool) -> bool {
         Unit::Salu | Unit::Valu | Unit::Trans | Unit::Dot => hidden || scc,
         // Neither does a load or a matrix instruction; an access of the local data share may be one that other lanes take part in.
         Unit::Smem | Unit::Load | Unit::Xdl | Unit::Sgemm | Unit::Dgemm => false,
-        Unit::Store
-        | Unit::Atomic
-        | Unit::LoadLds
-        | Unit::Cache
-        | Unit::Lds
-        | Unit::Branch
-        | Unit::Control => true,
+        Unit::Store | Unit::Atomic | Unit::LoadLds | Unit::Cache | Unit::Lds | Unit::Branch | Unit::Control => true,
     }
 }

@@ -139,7 +139,13 @@ fn after(product: &Product, inst: &Inst, how: Use) -> u32 {
     let pick = |many: u32, few: u32| if long { many } else { few };
     let again = how == Use::Addend(product.first, product.count) && inst.name() == product.name;
     match (product.core, how) {
-        (Core::Xdl, _) if again => if p == 2 { 2 } else { 0 },
+        (Core::Xdl, _) if again => {
+            if p == 2 {
+                2
+            } else {
+                0
+            }
+        }
         (Core::Single | Core::Double, _) if again => 0,
         (Core::Xdl, Use::Addend(..)) => p + 1,
         (Core::Single, Use::Addend(..)) => p,

@@ -4,7 +4,9 @@ use super::barrier::is_init;
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, Family, FenceSpace, Flow, ForKind, Op, OpId, OpKind, Pred, Proxy, Scope, TtgOp, Ty, Value};
+use crate::ir::{
+    Block, Effect, Family, FenceSpace, Flow, ForKind, LocalOp, Op, OpId, OpKind, Pred, Proxy, Scope, TtgOp, Ty, Value,
+};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -48,6 +50,10 @@ impl Lower<'_> {
     #[expect(clippy::cognitive_complexity, reason = "a table: one row for each operation")]
     fn op(&mut self, id: OpId) -> Result<(), LowerError> {
         let op = self.k.op(id);
+        let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. }));
+        if !copies && (op.kind.effect() != Effect::Pure || !op.regions.is_empty()) {
+            self.store_all_held();
+        }
         self.at = Some(id);
         self.b.set_loc(op.loc);
         match &op.kind {

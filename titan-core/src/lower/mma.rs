@@ -31,9 +31,8 @@ impl Lower<'_> {
 
     /// The matrix instruction for these elements whose accumulator has this layout.
     fn atom_of(&self, elems: [Elem; 3], acc: &Layout) -> Option<MmaAtom> {
-        let own = |atom: &&Atom| {
-            atom.acc.lanes == acc.lane_bits() && acc.register_bits().starts_with(&atom.acc.registers)
-        };
+        let own =
+            |atom: &&Atom| atom.acc.lanes == acc.lane_bits() && acc.register_bits().starts_with(&atom.acc.registers);
         self.target.atoms_of(elems).find(own).map(|atom| atom.mma)
     }
 

@@ -5,12 +5,27 @@ use super::tensor::View;
 use super::tile::{LoweredValue, Staged};
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Elem, Op, Pred, Unit, Value};
+use crate::ir::{Elem, Op, OpId, Pred, Unit, Value};
 use crate::lane;
 use crate::layout::{Bit, Coords, Layout};
 
-/// The words of a tile that a thread loads before it stores the first of them, where copies pass through registers.
+/// The words that a thread loads before it stores the first of them, where copies pass through registers.
 const IN_FLIGHT: usize = 64;
+
+/// What a copy through registers has loaded, and is to store.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    staged: Staged,
+    layout: Layout,
+    elem: Elem,
+    /// The layout with columns first, if columns are stored.
+    turned: Option<Layout>,
+    /// The first register of each access, where it is stored and whether, and its elements.
+    loaded: Vec<(usize, (Place, Option<Reg>), Vec<Reg>)>,
+    words: usize,
+    /// The copy.
+    at: Option<OpId>,
+}
 
 /// A tile of a tensor as the source of a copy.
 #[derive(Clone, Debug)]
@@ -133,15 +148,11 @@ impl Lower<'_> {
         // Coordinates in units of tiles refer to the extents of the tile; those of the buffer may be larger.
         let mut window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
-        // Where all copies pass through registers, several are loaded before the first is stored, and waits for their readers come in between.
+        // Where all copies pass through registers, what several of them load is loaded before the first is stored.
         let through_registers = self.target.lane_copies().is_none();
         let turned = columns_first(&layout).filter(|_| through_registers && e.fast_axis() == 0);
-        let together = match turned {
-            Some(_) => usize::MAX,
-            None if self.target.lane_copies().is_some() => 1,
-            None => IN_FLIGHT,
-        };
-        if together == 1 {
+        let together = if through_registers { IN_FLIGHT } else { 1 };
+        if !through_registers {
             self.touch(staged.region(), true);
         }
         let last = layout.rank() - 1;
@@ -155,7 +166,9 @@ impl Lower<'_> {
         let first = self.is_first_copy(&layout);
         let registers: Vec<usize> = (0..layout.registers()).step_by(n as usize).collect();
         let words = (n * elem.bits()).div_ceil(32).max(1) as usize;
-        for (number, group) in registers.chunks((together / words).max(1)).enumerate() {
+        let per_group = if turned.is_some() { registers.len() } else { (together / words).max(1) };
+        self.make_room(registers.len() * words);
+        for group in registers.chunks(per_group) {
             let mut loaded = Vec::new();
             for register in group.iter().copied() {
                 let part = layout.register_coords(register);
@@ -180,20 +193,58 @@ impl Lower<'_> {
                 }
                 loaded.push((register, (place, here), regs));
             }
-            if let Some(turned) = &turned {
-                let regs: Vec<Reg> = loaded.into_iter().flat_map(|(_, _, regs)| regs).collect();
-                let regs = self.reorder(&regs, &layout, turned, &|at| at);
-                self.write_buffer(staged, &regs, turned, elem);
+            if copy {
                 continue;
             }
-            if together > 1 && number == 0 {
-                self.touch(staged.region(), true);
-            }
-            for (register, to, regs) in loaded {
-                self.store_loaded((staged, &layout, elem), register, to, &regs);
+            let (turned, words, at) = (turned.clone(), group.len() * words, self.at);
+            let held = Held { staged: staged.clone(), layout: layout.clone(), elem, turned, loaded, words, at };
+            if through_registers {
+                self.make_room(words);
+                self.held.push(held);
+            } else {
+                self.store_held(held);
             }
         }
         Ok(())
+    }
+
+    /// Stores what copies hold in registers if they hold more than they should, together with so many words.
+    fn make_room(&mut self, words: usize) {
+        if self.held.iter().map(|held| held.words).sum::<usize>() + words > IN_FLIGHT {
+            self.store_all_held();
+        }
+    }
+
+    /// Stores what copies hold in registers: before anything that may read it.
+    pub(super) fn store_all_held(&mut self) {
+        let now = self.at;
+        for held in std::mem::take(&mut self.held) {
+            self.at = held.at;
+            if let Some(id) = held.at {
+                self.b.set_loc(self.k.op(id).loc);
+            }
+            if held.turned.is_none() {
+                self.touch(held.staged.region(), true);
+            }
+            self.store_held(held);
+        }
+        self.at = now;
+        if let Some(id) = now {
+            self.b.set_loc(self.k.op(id).loc);
+        }
+    }
+
+    fn store_held(&mut self, held: Held) {
+        let Held { staged, layout, elem, turned, loaded, .. } = held;
+        if let Some(turned) = &turned {
+            let regs: Vec<Reg> = loaded.into_iter().flat_map(|(_, _, regs)| regs).collect();
+            let regs = self.reorder(&regs, &layout, turned, &|at| at);
+            self.write_buffer(&staged, &regs, turned, elem);
+            return;
+        }
+        for (register, to, regs) in loaded {
+            self.store_loaded((&staged, &layout, elem), register, to, &regs);
+        }
     }
 
     /// Stores adjacent elements along the last axis, which were loaded together.

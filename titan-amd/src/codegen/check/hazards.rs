@@ -150,11 +150,7 @@ fn arithmetic(first: &Step, second: &Step, double: bool) -> u32 {
     let across = vector(second.unit) && second.inst.form() == Form::Dpp;
     let after_function = first.unit == Unit::Trans && vector(second.unit) && second.unit != Unit::Trans;
     let after_double = double && (memory(second.unit) || second.unit == Unit::Lds);
-    if matrix(second.unit) || across || after_double {
-        2
-    } else {
-        u32::from(lane || after_function)
-    }
+    if matrix(second.unit) || across || after_double { 2 } else { u32::from(lane || after_function) }
 }
 
 /// A matrix instruction wrote a register. `adds`: the second instruction is a matrix instruction that adds to it.

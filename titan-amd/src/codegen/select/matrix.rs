@@ -122,9 +122,8 @@ impl Select<'_> {
             self.accumulators.push(to.reg);
             return Ok((zero.into(), to));
         }
-        let own = consecutive(&words).filter(|part| {
-            self.accumulators.contains(&part.reg) && c.iter().all(|value| self.is_replaced(*value))
-        });
+        let own = consecutive(&words)
+            .filter(|part| self.accumulators.contains(&part.reg) && c.iter().all(|value| self.is_replaced(*value)));
         let to = match own {
             Some(part) => part,
             None => {
@@ -138,9 +137,10 @@ impl Select<'_> {
 
     /// Whether an instruction may overwrite an element of an accumulator: it is a value with registers of its own, and is not read again.
     fn is_replaced(&self, value: Value) -> bool {
-        let own = self.func.def_op(value).is_none_or(|op| {
-            matches!(op.kind, OpKind::Mma(_) | OpKind::For | OpKind::Loop | OpKind::If)
-        });
+        let own = self
+            .func
+            .def_op(value)
+            .is_none_or(|op| matches!(op.kind, OpKind::Mma(_) | OpKind::For | OpKind::Loop | OpKind::If));
         own && self.tuples.dies(value, self.region)
     }
 

@@ -37,8 +37,7 @@ pub(super) struct Tuples {
 impl Tuples {
     pub(super) fn of(func: &Func) -> Tuples {
         let n = func.values.len();
-        let mut tuples =
-            Tuples { list: vec![None; n], lists: Vec::new(), uses: vec![0; n], home: vec![None; n] };
+        let mut tuples = Tuples { list: vec![None; n], lists: Vec::new(), uses: vec![0; n], home: vec![None; n] };
         tuples.count(func, func.body);
         let mut open = Vec::new();
         func.walk(&mut |_, op| {

@@ -135,6 +135,15 @@ impl Select<'_> {
             parts.push(self.src(*arg)?);
         }
         match (parts.as_slice(), self.func.ty(value)) {
+            ([Src::Bits(low), Src::Bits(high)], Ty::B16 | Ty::B32 | Ty::Pred) => {
+                self.set(value, Spot::Bits(low & 0xffff | (high & 0xffff) << 16));
+                Ok(())
+            }
+            ([Src::Bits(a), Src::Bits(b), Src::Bits(c), Src::Bits(d)], _) => {
+                let bytes = [a, b, c, d].into_iter().rev().fold(0, |all, byte| all << 8 | byte & 0xff);
+                self.set(value, Spot::Bits(bytes));
+                Ok(())
+            }
             ([low, high], Ty::B64) => self.pack_words([*low, *high], op),
             ([low, high], Ty::B16 | Ty::B32 | Ty::Pred) => {
                 let of_words = match op.args.as_slice() {

@@ -39,14 +39,12 @@ impl Product {
         let zero = |elem: Elem| if elem.is_float() { "0.0" } else { "0" };
         let operand = |name: &str, elem: Elem, along_k: bool, (row, rows, extent): (&str, u32, &str), pad: &str| {
             if along_k {
-                let load = format!(
-                    "        %{name}t = load_tile %{name}[%{row}, %k] or %{pad} : tile<{rows}x{k}x{elem}>\n"
-                );
+                let load =
+                    format!("        %{name}t = load_tile %{name}[%{row}, %k] or %{pad} : tile<{rows}x{k}x{elem}>\n");
                 (format!("    %{name}: in tensor<{elem}>[{extent}, K],\n"), load)
             } else {
-                let load = format!(
-                    "        %{name}t = load_tile %{name}[%k, %{row}] or %{pad} : tile<{k}x{rows}x{elem}>\n"
-                );
+                let load =
+                    format!("        %{name}t = load_tile %{name}[%k, %{row}] or %{pad} : tile<{k}x{rows}x{elem}>\n");
                 (format!("    %{name}: in tensor<{elem}>[K, {extent}],\n"), load)
             }
         };
@@ -101,9 +99,8 @@ impl Product {
         let mut all = Vec::new();
         for row in 0..m {
             for column in 0..n {
-                let sum = (0..k).map(|k| {
-                    value(a, at(self.along_k[0], row, k)) * value(b, at(self.along_k[1], column, k))
-                });
+                let sum =
+                    (0..k).map(|k| value(a, at(self.along_k[0], row, k)) * value(b, at(self.along_k[1], column, k)));
                 all.push(sum.sum());
             }
         }
