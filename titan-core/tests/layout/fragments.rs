@@ -188,13 +188,16 @@ fn exchanged_operands_leave_the_transpose() {
     }
 }
 
-/// An accumulator becomes an operand within registers if an instruction takes the same elements of a row: those of 16 and of 64 bits.
+/// An accumulator becomes an operand within registers if as many elements of a row are adjacent in both: one of 64 bits, or four of 32 bits.
 #[test]
 fn accumulators_become_operands() {
-    for (mma, _) in COLUMNS {
-        let atom = Atom::in_columns(mma).exchanged();
-        assert_eq!(atom.takes_accumulators(), matches!(mma.a.bits(), 16 | 64), "{mma:?}");
-        assert!(!Atom::in_columns(mma).takes_accumulators() && !atom.over(2).takes_accumulators());
+    for (mma, run) in COLUMNS {
+        for instructions in [1, 2, 4] {
+            let atom = Atom::in_columns(mma).over(instructions);
+            let alike = run * instructions == if mma.acc.bits() == 64 { 1 } else { 4 };
+            assert_eq!(atom.clone().exchanged().takes_accumulators(), alike, "{instructions} {mma:?}");
+            assert!(!atom.takes_accumulators(), "columns are not rows");
+        }
     }
 }
 
