@@ -70,7 +70,7 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let mut selected = select::select(func, machine.name)?;
     clean::clean(&mut selected.code);
-    let allocated = allocate::allocate(selected.code.clone(), machine)?;
+    let allocated = allocate::allocate(&selected.code, machine, func.threads)?;
     if cfg!(debug_assertions) {
         check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
     }

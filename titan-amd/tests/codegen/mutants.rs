@@ -198,7 +198,10 @@ fn crowded_kernels_spill_and_are_right() {
 #[test]
 fn too_many_registers_are_an_error() {
     let error = crate::launch::emitted(&crowded(700)).map(drop).unwrap_err().to_string();
-    assert!(error.contains("gfx942 has 102 scalar and 512 vector registers, and this code needs"), "{error}");
+    assert!(
+        error.contains("gfx942 has 102 scalar and 512 vector registers for each wave of this program, and this code"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -19,6 +19,7 @@ impl Lower<'_> {
     pub(super) fn operations(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
         let mut rest = ops;
         while let [id, behind @ ..] = rest {
+            self.store_held_before(self.k.op(*id));
             let inits = rest.iter().take_while(|id| is_init(&self.k.op(**id).kind)).count();
             if inits > 0 {
                 self.initialise(&rest[..inits])?;
@@ -32,6 +33,14 @@ impl Lower<'_> {
             rest = behind;
         }
         Ok(())
+    }
+
+    /// Stores what copies hold in registers, unless an operation is another copy or cannot read it.
+    fn store_held_before(&mut self, op: &Op) {
+        let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. }));
+        if !copies && (op.kind.effect() != Effect::Pure || !op.regions.is_empty()) {
+            self.store_all_held();
+        }
     }
 
     /// Lowers the operations of a combining region inline, and returns the values that it yields.
@@ -50,10 +59,6 @@ impl Lower<'_> {
     #[expect(clippy::cognitive_complexity, reason = "a table: one row for each operation")]
     fn op(&mut self, id: OpId) -> Result<(), LowerError> {
         let op = self.k.op(id);
-        let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. }));
-        if !copies && (op.kind.effect() != Effect::Pure || !op.regions.is_empty()) {
-            self.store_all_held();
-        }
         self.at = Some(id);
         self.b.set_loc(op.loc);
         match &op.kind {

@@ -12,6 +12,9 @@ use crate::layout::{Bit, Coords, Layout};
 /// The words that a thread loads before it stores the first of them, where copies pass through registers.
 const IN_FLIGHT: usize = 64;
 
+/// What an access has loaded: its first register, where it is stored and whether, and its elements.
+type Loaded = (usize, (Place, Option<Reg>), Vec<Reg>);
+
 /// What a copy through registers has loaded, and is to store.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
@@ -20,8 +23,7 @@ pub(super) struct Held {
     elem: Elem,
     /// The layout with columns first, if columns are stored.
     turned: Option<Layout>,
-    /// The first register of each access, where it is stored and whether, and its elements.
-    loaded: Vec<(usize, (Place, Option<Reg>), Vec<Reg>)>,
+    loaded: Vec<Loaded>,
     words: usize,
     /// The copy.
     at: Option<OpId>,

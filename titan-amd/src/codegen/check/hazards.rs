@@ -136,11 +136,14 @@ fn scalar(first: &Step, second: &Step, register: Register) -> u32 {
     let last = second.inst.operands().last();
     let selects = name.starts_with("v_readlane") || name.starts_with("v_writelane");
     let lane = matches!(last, Some(Operand::S(code, _)) if selects && *code == register.1);
-    match second.unit {
-        unit if memory(unit) => 5,
-        _ if lane || name.starts_with("v_div_fmas") => 4,
-        unit if vector(unit) => 2,
-        _ => 0,
+    if memory(second.unit) {
+        5
+    } else if lane || name.starts_with("v_div_fmas") {
+        4
+    } else if vector(second.unit) {
+        2
+    } else {
+        0
     }
 }
 
