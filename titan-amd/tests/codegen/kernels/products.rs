@@ -132,7 +132,7 @@ fn matrix(rng: &mut Rng, elem: Elem, extents: [u32; 2], aligned: bool) -> Tensor
 }
 
 /// The value of an element.
-fn value(tensor: &Tensor, at: [i64; 2]) -> f64 {
+pub(super) fn value(tensor: &Tensor, at: [i64; 2]) -> f64 {
     let place = tensor.place(&at).expect("an element");
     let size = (tensor.elem.bits() / 8) as usize;
     let bits = tensor.bytes[place..place + size].iter().rev().fold(0u64, |all, b| all << 8 | u64::from(*b));
