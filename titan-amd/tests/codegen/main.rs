@@ -7,6 +7,7 @@ mod floats;
 mod kernels;
 mod launch;
 mod llvm;
+mod loops;
 #[path = "../../../titan-core/tests/machine/mod.rs"]
 mod machine;
 mod matrices;

@@ -1,6 +1,7 @@
 //! Copies of tiles to shared memory: asynchronous if the machine supports it and the padding is zero, otherwise through registers. The part
 //! of the buffer beyond the tile is filled with zeros.
 
+use super::global::Window;
 use super::tensor::View;
 use super::tile::{LoweredValue, Staged};
 use super::vector::{Place, elem_bytes};
@@ -11,6 +12,9 @@ use crate::layout::{Bit, Coords, Layout};
 
 /// The words that a thread loads before it stores the first of them, where copies pass through registers.
 const IN_FLIGHT: usize = 64;
+
+/// The loads of a copy through registers whose addresses and conditions are computed before the first of them.
+const AHEAD: usize = 8;
 
 /// What an access has loaded: its first register, where it is stored and whether, and its elements.
 type Loaded = (usize, (Place, Option<Reg>), Vec<Reg>);
@@ -171,6 +175,9 @@ impl Lower<'_> {
         let per_group = if turned.is_some() { registers.len() } else { (together / words).max(1) };
         self.make_room(registers.len() * words);
         for group in registers.chunks(per_group) {
+            if through_registers {
+                self.addresses_ahead(&mut window, &layout, group, (n, wide));
+            }
             let mut loaded = Vec::new();
             for register in group.iter().copied() {
                 let part = layout.register_coords(register);
@@ -208,6 +215,20 @@ impl Lower<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Computes addresses and conditions, so that the loads after them follow each other; of many, the conditions would need too many registers.
+    fn addresses_ahead(&mut self, window: &mut Window, layout: &Layout, group: &[usize], (n, wide): (u32, u32)) {
+        let each: Vec<u32> = (0..n).step_by(wide as usize).collect();
+        if group.len() * each.len() > AHEAD {
+            return;
+        }
+        for (register, i) in group.iter().flat_map(|register| each.iter().map(|i| (*register, *i))) {
+            let mut part = layout.register_coords(register);
+            part[layout.rank() - 1] += i;
+            self.window_mask(window, part);
+            self.window_place(window, part);
+        }
     }
 
     /// Stores what copies hold in registers if they hold more than they should, together with so many words.

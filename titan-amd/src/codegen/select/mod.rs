@@ -142,6 +142,7 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         accumulators: Vec::new(),
         made: Vec::new(),
         selectors: Vec::new(),
+        row_of_loads: None,
     };
     select.end = select.new_block();
     let entry = select.new_block();
@@ -188,6 +189,8 @@ pub(super) struct Select<'a> {
     made: Vec<(Region, Vec<Value>, Part)>,
     /// The operands of `v_perm_b32` that select bytes, with the regions in which they were made.
     selectors: Vec<(Region, u64, Part)>,
+    /// The masked loads at the end of the current block.
+    row_of_loads: Option<memory::Loads>,
 }
 
 impl Select<'_> {
@@ -213,8 +216,13 @@ impl Select<'_> {
     /// A new register that is written by parts or in several places, whose lifetime starts here.
     fn pieces(&mut self, file: File, words: u8) -> Part {
         let part = self.register(file, words, true);
-        self.push(Inst { kind: Kind::Start, operands: vec![part.into()], loc: self.loc, added: false });
+        self.begin(part);
         part
+    }
+
+    /// The start of the lifetime of a register that is written by parts or in several places.
+    fn begin(&mut self, part: Part) {
+        self.push(Inst { kind: Kind::Start, operands: vec![part.into()], loc: self.loc, added: false });
     }
 
     fn register(&mut self, file: File, words: u8, pieces: bool) -> Part {

@@ -60,7 +60,8 @@ fn accumulators_become_operands_in_registers() {
         let text = text(elem, acc);
         let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
         let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
-        for aligned in [true, false] {
+        // In the quick depth each type in one of both ways.
+        for aligned in [true, false].into_iter().filter(|way| test_depth::is_full() || *way == (seed % 2 == 0)) {
             let stages = stages(&kernel, machine(), aligned, None).unwrap_or_else(|e| panic!("{elem}: {e}"));
             // Tiles get to shared memory from tensors alone.
             let program = titan_core::text::print(&stages.barriers);

@@ -207,7 +207,7 @@ fn products_of_all_types() {
             all.push((Product { along_k, ..Product::of(elem, acc, tile) }, (k, by)));
         }
     }
-    for (seed, (product, (k, by))) in test_depth::sample(all, 12).into_iter().enumerate() {
+    for (seed, (product, (k, by))) in test_depth::sample(all, 8).into_iter().enumerate() {
         let kernel = product.kernel();
         for aligned in [true, false] {
             let stages = stages(&kernel, machine(), aligned, None).unwrap_or_else(|e| panic!("{product:?}: {e}"));
