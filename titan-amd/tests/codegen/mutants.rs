@@ -204,6 +204,26 @@ fn too_many_registers_are_an_error() {
     );
 }
 
+/// The waves of a program are all on one compute unit: the more there are, the fewer registers each of them has.
+#[test]
+fn waves_of_large_programs_have_fewer_registers() {
+    let of = |n: i32, threads: u32| {
+        let mut func = crowded(n);
+        func.threads = threads;
+        crate::launch::emitted(&func).map_err(|error| error.to_string())
+    };
+    for (n, threads) in [(300, 256), (220, 512), (100, 1024)] {
+        let [_, vector, accumulation] = of(n, threads).unwrap_or_else(|e| panic!("{e}")).registers.map(u32::from);
+        let held = machine().waves_by_registers(vector.next_multiple_of(4) + accumulation);
+        assert!(held * 4 >= threads / 64, "{n} numbers, {threads} threads: {vector} and {accumulation} registers");
+    }
+    for (n, threads, limit) in [(300, 512, 256), (150, 1024, 128)] {
+        let error = of(n, threads).map(drop).unwrap_err();
+        let limit = format!("{limit} vector registers for each wave");
+        assert!(error.contains(&limit), "{error}");
+    }
+}
+
 #[test]
 fn registers_that_are_exchanged_are_refused() {
     let (mut mutants, mut rng) = (0, Rng::new(1));
