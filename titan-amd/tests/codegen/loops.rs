@@ -2,14 +2,14 @@
 
 use crate::kernels::products::Product;
 use crate::launch::{emitted, machine};
-use titan_amd::codegen::machine_ir::Code;
+use titan_amd::codegen::machine_ir::{Code, Inst};
 use titan_core::driver::stages;
 use titan_core::ir::Elem;
 
 /// The instructions of a loop: all, those that multiply matrices, and waits.
 fn counts(code: &Code) -> [usize; 3] {
     let inside = code.order.iter().filter(|block| code.blocks[block.index()].depth > 0);
-    let names: Vec<&str> = inside.flat_map(|block| code.insts(*block)).map(|inst| inst.name()).collect();
+    let names: Vec<&str> = inside.flat_map(|block| code.insts(*block)).map(Inst::name).collect();
     let count = |prefix: &str| names.iter().filter(|name| name.starts_with(prefix)).count();
     [names.len() - count("start"), count("v_mfma"), count("s_waitcnt")]
 }
