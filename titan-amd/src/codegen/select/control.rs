@@ -85,7 +85,11 @@ impl Select<'_> {
                 | Family::Order
                 | Family::Group(_)
                 | Family::Barrier(_)
-                | Family::Flow(Flow::Roles(_)) => self.op(op),
+                | Family::Flow(Flow::Roles(_)) => {
+                    let start = (self.block, self.code.insts(self.block).len());
+                    let registers = self.code.registers.len();
+                    self.op(op).inspect(|()| self.place_result(op, registers, start))
+                }
             };
             done.map_err(|fault| fault.at(func, self.target, op))?;
         }

@@ -10,8 +10,8 @@ use super::control::Frame;
 use super::memory::consecutive;
 use super::{Select, Spot, Src};
 use crate::codegen::error::{Done, Fault};
-use crate::codegen::machine_ir::{File, Operand, Part};
-use crate::isa::{Form, Operand as Isa, Row};
+use crate::codegen::machine_ir::{Block, File, Inst, Operand, Part};
+use crate::isa::{Access, Form, Operand as Isa, Row};
 use titan_core::ir::Elem;
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{MmaAtom, Op, Ty, Value};
@@ -137,11 +137,56 @@ impl Select<'_> {
 
     /// Whether an instruction may overwrite an element of an accumulator: it is a value with registers of its own, and is not read again.
     fn is_replaced(&self, value: Value) -> bool {
-        let own = self
-            .func
-            .def_op(value)
-            .is_none_or(|op| matches!(op.kind, OpKind::Mma(_) | OpKind::For | OpKind::Loop | OpKind::If));
+        let own = self.placed.contains(&value)
+            || self
+                .func
+                .def_op(value)
+                .is_none_or(|op| matches!(op.kind, OpKind::Mma(_) | OpKind::For | OpKind::Loop | OpKind::If));
         own && self.tuples.dies(value, self.region)
+    }
+
+    /// Moves the result of an operation to its place in the tuple of an accumulator, if the last of the operation's instructions makes it, and
+    /// the others do not know it: that instruction then writes there. `registers` is the number of registers before the operation, and
+    /// `start` the place of its first instruction.
+    pub(super) fn place_result(&mut self, op: &Op, registers: usize, start: (Block, usize)) {
+        let ([value], false) = (op.results.as_slice(), matches!(op.kind, OpKind::Mma(_))) else { return };
+        let (Some((list, at, n)), Some(Spot::V(part))) = (self.tuples.place(*value), self.spots[value.index()]) else {
+            return;
+        };
+        let words = self.words(*value);
+        let register = self.code.register(part.reg);
+        let own = part.reg.index() >= registers && register.words == words && !register.pieces;
+        let (Ok(all), Ok(at)) = (u8::try_from(n * usize::from(words)), u8::try_from(at * usize::from(words))) else {
+            return;
+        };
+        if !own || part.words != words || all > 32 || self.block != start.0 {
+            return;
+        }
+        let insts = self.code.insts(self.block).get(start.1..).unwrap_or_default();
+        let refers =
+            |inst: &Inst| inst.operands.iter().filter(|o| matches!(o, Operand::Part(p) if p.reg == part.reg)).count();
+        let Some((last, others)) = insts.split_last() else { return };
+        let made = last.accesses().find(|(_, operand)| **operand == Operand::Part(part)).map(|(access, _)| access);
+        if made != Some(Access::Write) || refers(last) != 1 || others.iter().any(|inst| refers(inst) > 0) {
+            return;
+        }
+        let known = self.gathering.iter().find(|(of, _)| *of == list).map(|(_, tuple)| *tuple);
+        let tuple = known.unwrap_or_else(|| {
+            let last = self.code.blocks[self.block.index()].insts.pop();
+            let tuple = self.pieces(File::V, all);
+            self.code.blocks[self.block.index()].insts.extend(last);
+            self.accumulators.push(tuple.reg);
+            self.gathering.push((list, tuple));
+            tuple
+        });
+        let to = tuple.slice(at, words);
+        if let Some(last) = self.code.blocks[self.block.index()].insts.last_mut() {
+            for operand in last.operands.iter_mut().filter(|operand| **operand == Operand::Part(part)) {
+                *operand = to.into();
+            }
+        }
+        self.set(*value, Spot::V(to));
+        self.placed.push(*value);
     }
 
     /// The registers of values that several places set ([`Select::variable`]); those of an accumulator are one tuple.

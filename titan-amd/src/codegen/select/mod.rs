@@ -143,6 +143,8 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         made: Vec::new(),
         selectors: Vec::new(),
         row_of_loads: None,
+        gathering: Vec::new(),
+        placed: Vec::new(),
     };
     select.end = select.new_block();
     let entry = select.new_block();
@@ -191,6 +193,10 @@ pub(super) struct Select<'a> {
     selectors: Vec<(Region, u64, Part)>,
     /// The masked loads at the end of the current block.
     row_of_loads: Option<memory::Loads>,
+    /// The tuples of accumulators whose elements operations write one by one, by the number of their list.
+    gathering: Vec<(usize, Part)>,
+    /// The values that are there.
+    placed: Vec<Value>,
 }
 
 impl Select<'_> {

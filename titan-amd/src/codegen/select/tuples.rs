@@ -95,6 +95,12 @@ impl Tuples {
         if variables.starts_with(all) { all.len() } else { 1 }
     }
 
+    /// The list that a value is in, its position there, and the number of values.
+    pub(super) fn place(&self, value: Value) -> Option<(usize, usize, usize)> {
+        let (list, at) = self.list[value.index()]?;
+        Some((list, at, self.lists[list].len()))
+    }
+
     /// Whether an operation of a region may overwrite the register of one of its operands: nothing else reads the value, and the operation is
     /// executed as often as the definition.
     pub(super) fn dies(&self, value: Value, region: Region) -> bool {

@@ -211,7 +211,10 @@ fn products_of_all_types() {
         let kernel = product.kernel();
         for aligned in [true, false] {
             let stages = stages(&kernel, machine(), aligned, None).unwrap_or_else(|e| panic!("{product:?}: {e}"));
-            assert_eq!(instructions(&stages.lanes), [([16, 16, k], by)], "{product:?}");
+            // Of 24 × 40 × 16 bytes, the large instruction computes less padding.
+            let large = (product.elems[0], product.tile) == (Elem::I8, [24, 40, 16]);
+            let shape = if large { [32, 32, 16] } else { [16, 16, k] };
+            assert_eq!(instructions(&stages.lanes), [(shape, by)], "{product:?}");
             let [m, n, k] = product.tile;
             // Rows of aligned tensors have whole vectors of 16 bytes.
             let more = if aligned { 16 } else { 1 };
