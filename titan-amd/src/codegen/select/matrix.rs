@@ -150,9 +150,10 @@ impl Select<'_> {
     /// `start` the place of its first instruction.
     pub(super) fn place_result(&mut self, op: &Op, registers: usize, start: (Block, usize)) {
         let ([value], false) = (op.results.as_slice(), matches!(op.kind, OpKind::Mma(_))) else { return };
-        let (Some((list, at, n)), Some(Spot::V(part))) = (self.tuples.place(*value), self.spots[value.index()]) else {
+        let (Some((list, at)), Some(Spot::V(part))) = (self.tuples.place(*value), self.spots[value.index()]) else {
             return;
         };
+        let n = self.tuples.values(list).len();
         let words = self.words(*value);
         let register = self.code.register(part.reg);
         let own = part.reg.index() >= registers && register.words == words && !register.pieces;
@@ -171,6 +172,12 @@ impl Select<'_> {
             return;
         }
         let known = self.gathering.iter().find(|(of, _)| *of == list).map(|(_, tuple)| *tuple);
+        if known.is_none()
+            && let Some(tuple) = self.replaced_tuple(list)
+        {
+            self.gathering.push((list, tuple));
+            return self.place_at(*value, part, tuple.slice(at, words));
+        }
         let tuple = known.unwrap_or_else(|| {
             let last = self.code.blocks[self.block.index()].insts.pop();
             let tuple = self.pieces(File::V, all);
@@ -179,14 +186,37 @@ impl Select<'_> {
             self.gathering.push((list, tuple));
             tuple
         });
-        let to = tuple.slice(at, words);
+        self.place_at(*value, part, tuple.slice(at, words));
+    }
+
+    /// The tuple of a loop that the values of a list replace, word by word: each is computed of the word in its place, which nothing else
+    /// reads. So a loop that scales an accumulator before it adds to it keeps it where it is.
+    fn replaced_tuple(&self, list: usize) -> Option<Part> {
+        let values = self.tuples.values(list);
+        let mut whole: Option<Part> = None;
+        for (at, value) in (0u8..).zip(values) {
+            let op = self.func.def_op(*value).filter(|_| self.words(*value) == 1)?;
+            let word = |arg: &Value| match self.spots[arg.index()] {
+                Some(Spot::V(part)) if part.words == 1 && self.func.def_op(*arg).is_none() => Some(part),
+                Some(Spot::V(_) | Spot::S(_) | Spot::Mask(_) | Spot::Bits(_)) | None => None,
+            };
+            let fits = |part: &Part| whole.is_none_or(|w| part.reg == w.reg && part.first == w.first + at);
+            let dies = |arg: &&Value| self.tuples.dies(**arg, self.region);
+            let part = op.args.iter().filter(dies).filter_map(word).find(fits)?;
+            whole = whole.or(Some(Part { words: u8::try_from(values.len()).ok()?, ..part }));
+        }
+        whole.filter(|part| self.accumulators.contains(&part.reg) && part.first.is_multiple_of(2))
+    }
+
+    /// Makes the last instruction write a value to other registers than those that it has.
+    fn place_at(&mut self, value: Value, part: Part, to: Part) {
         if let Some(last) = self.code.blocks[self.block.index()].insts.last_mut() {
             for operand in last.operands.iter_mut().filter(|operand| **operand == Operand::Part(part)) {
                 *operand = to.into();
             }
         }
-        self.set(*value, Spot::V(to));
-        self.placed.push(*value);
+        self.set(value, Spot::V(to));
+        self.placed.push(value);
     }
 
     /// The registers of values that several places set ([`Select::variable`]); those of an accumulator are one tuple.

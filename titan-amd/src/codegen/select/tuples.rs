@@ -13,11 +13,12 @@
 //! ```
 //!
 //! From the operands of the matrix instructions, lists are followed to where control flow brings their values from: the arguments of a loop's
-//! body to what its iterations yield and to the results of the loop; results of a branch to what the arms yield. A value is in the first list
-//! that has it, so that the search ends.
+//! body to what its iterations yield and to the results of the loop; what iterations yield to the arguments; results of a branch to what the
+//! arms yield. A value is in the first list that has it, so that the search ends.
 //!
-//! Deliberately absent: operands A and B, which are loaded as tuples.
+//! The operands A and B are lists too, for operations that compute their words one by one; most are loaded as tuples.
 
+use std::collections::BTreeMap;
 use titan_core::lane::family::{Family, Flow};
 
 use titan_core::lane::op::OpKind;
@@ -47,11 +48,22 @@ impl Tuples {
                 open.push(op.results.clone());
             }
         });
-        // The order in which lists are found does not depend on numbers of values.
+        // What accumulators need comes before the other operands.
+        func.walk(&mut |_, op| {
+            if let OpKind::Mma(atom) = &op.kind {
+                let count = atom.registers(func.lanes);
+                open.extend(op.args.get(..count.a).map(<[Value]>::to_vec));
+                open.extend(op.args.get(count.a..count.a + count.b).map(<[Value]>::to_vec));
+            }
+        });
         open.reverse();
+        let carried = carried(func);
         while let Some(list) = open.pop() {
             if list.len() > 1 && tuples.add(&list) {
                 sources(func, &list, &mut open);
+                if let Some((op, at)) = list.first().and_then(|first| carried.get(first)) {
+                    of_loop(func, op, (*at, list.len()), &mut open);
+                }
             }
         }
         tuples
@@ -95,10 +107,14 @@ impl Tuples {
         if variables.starts_with(all) { all.len() } else { 1 }
     }
 
-    /// The list that a value is in, its position there, and the number of values.
-    pub(super) fn place(&self, value: Value) -> Option<(usize, usize, usize)> {
-        let (list, at) = self.list[value.index()]?;
-        Some((list, at, self.lists[list].len()))
+    /// The list that a value is in, and its position there.
+    pub(super) fn place(&self, value: Value) -> Option<(usize, usize)> {
+        self.list[value.index()]
+    }
+
+    /// The values of a list.
+    pub(super) fn values(&self, list: usize) -> &[Value] {
+        self.lists.get(list).map_or(&[], Vec::as_slice)
     }
 
     /// Whether an operation of a region may overwrite the register of one of its operands: nothing else reads the value, and the operation is
@@ -106,6 +122,23 @@ impl Tuples {
     pub(super) fn dies(&self, value: Value, region: Region) -> bool {
         self.uses[value.index()] == 1 && self.home[value.index()] == Some(region)
     }
+}
+
+/// The values that iterations of loops yield, with the loop and the position of the argument of its body that each is for.
+fn carried(func: &Func) -> BTreeMap<Value, (&Op, usize)> {
+    let mut all = BTreeMap::new();
+    for op in &func.ops {
+        let counted = usize::from(op.kind == OpKind::For);
+        if op.kind != OpKind::For && op.kind != OpKind::Loop {
+            continue;
+        }
+        let ops = op.regions.first().map(|body| &func.block(*body).ops);
+        let Some(last) = ops.and_then(|ops| ops.last()).map(|id| func.op(*id)) else { continue };
+        for (at, value) in last.args.iter().enumerate() {
+            all.entry(*value).or_insert((op, at + counted));
+        }
+    }
+    all
 }
 
 /// The lists from which control flow takes the values of a list, and those to which it takes them at the end of a loop.

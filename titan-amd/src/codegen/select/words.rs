@@ -188,6 +188,7 @@ impl Select<'_> {
             }
             (Src::Bits(0), _) => return self.valu_new("v_lshlrev_b32", 1, &[Src::Bits(16), high]),
             (_, Src::Bits(0)) => return self.valu_new("v_and_b32", 1, &[Src::Bits(0xffff), low]),
+            (Src::V(low), Src::V(high)) => return self.two_halves((low, false), (high, false)),
             (_, _) => {}
         }
         let low = self.valu_new("v_and_b32", 1, &[Src::Bits(0xffff), low])?;
