@@ -5,13 +5,24 @@ use super::products::{Product, value};
 use crate::launch::{Ready, machine};
 use crate::machine::Rng;
 use crate::tensor::Tensor;
+use titan_amd::codegen::machine_ir::Inst;
 use titan_core::driver::stages;
 use titan_core::ir::Elem;
 use titan_core::text::parse;
 use titan_core::verify::verify;
 
-/// `C = round(A · Bᵀ) · V` with A `[M, 32]`, B `[N, 32]` and V `[N, 32]`, over 32 rows of B and V at a time.
-fn text(elem: Elem, acc: Elem) -> String {
+/// `C = round(A · Bᵀ) · V` with A `[M, 32]`, B `[N, 32]` and V `[N, 32]`, over 32 rows of B and V at a time. With `turns`, each step first
+/// changes the sign of the sum so far, as attention scales it.
+fn text(elem: Elem, acc: Elem, turns: bool) -> String {
+    let (turn, from) = if turns {
+        let turn = format!(
+            "        %minus = const -1.0 : {acc}\n        %signs = splat %minus : tile<64x32x{acc}>\n        \
+             %turned = mul %from, %signs : tile<64x32x{acc}>\n"
+        );
+        (turn, "%turned")
+    } else {
+        (String::new(), "%from")
+    };
     let narrow = if elem == acc { String::new() } else { format!("        %p = cast %s : tile<64x32x{elem}>\n") };
     let p = if elem == acc { "%s" } else { "%p" };
     format!(
@@ -27,8 +38,8 @@ fn text(elem: Elem, acc: Elem) -> String {
          %bt = load_tile %b[%n, %zero] or %pad : tile<32x32x{elem}>\n        \
          %bp = permute<1, 0> %bt : tile<32x32x{elem}>\n        \
          %start = splat %nothing : tile<64x32x{acc}>\n        %s = mma %at, %bp, %start : tile<64x32x{acc}>\n\
-         {narrow}        %vt = load_tile %v[%n, %zero] or %pad : tile<32x32x{elem}>\n        \
-         %next = mma {p}, %vt, %from : tile<64x32x{acc}>\n        continue %next\n    }}\n    \
+         {narrow}{turn}        %vt = load_tile %v[%n, %zero] or %pad : tile<32x32x{elem}>\n        \
+         %next = mma {p}, %vt, {from} : tile<64x32x{acc}>\n        continue %next\n    }}\n    \
          store_tile %c[%m, %zero], %sum\n    return\n}}\n"
     )
 }
@@ -56,12 +67,14 @@ fn accumulators_become_operands_in_registers() {
         (Elem::F32, Elem::F32),
         (Elem::F64, Elem::F64),
     ];
-    for (seed, (elem, acc)) in types.into_iter().enumerate() {
-        let text = text(elem, acc);
+    let mut moves = Vec::new();
+    let cases = types.into_iter().flat_map(|(elem, acc)| [(elem, acc, false), (elem, acc, true)]);
+    for (seed, (elem, acc, turns)) in cases.enumerate() {
+        let text = text(elem, acc, turns);
         let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
         let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
         // In the quick depth each type in one of both ways.
-        for aligned in [true, false].into_iter().filter(|way| test_depth::is_full() || *way == (seed % 2 == 0)) {
+        for aligned in [true, false].into_iter().filter(|way| test_depth::is_full() || *way == (seed % 4 < 2)) {
             let stages = stages(&kernel, machine(), aligned, None).unwrap_or_else(|e| panic!("{elem}: {e}"));
             // Tiles get to shared memory from tensors alone.
             let program = titan_core::text::print(&stages.barriers);
@@ -78,12 +91,28 @@ fn accumulators_become_operands_in_registers() {
             let product = Product::of(elem, acc, [1, 1, 1]);
             for (row, column) in (0..i64::from(m)).flat_map(|row| (0..32).map(move |column| (row, column))) {
                 let score = |key: i64| (0..32).map(|k| value(a, [row, k]) * value(b, [key, k])).sum::<f64>();
-                let wanted: f64 = (0..i64::from(n)).map(|key| score(key) * value(v, [key, column])).sum();
+                let sign = |key: i64| if turns && (i64::from(n - 1) / 32 - key / 32) % 2 == 1 { -1.0 } else { 1.0 };
+                let term = |key: i64| sign(key) * score(key) * value(v, [key, column]);
+                let wanted: f64 = (0..i64::from(n)).map(term).sum();
                 let found = value(&result, [row, column]);
                 assert!(found == wanted, "{product:?}: {row}, {column} is {found}, not {wanted}");
             }
             let wanted = launch.evaluated(&stages.lanes).unwrap_or_else(|e| panic!("{elem}: {e}"));
             assert_eq!(launch.difference(&found, &wanted), None, "{elem}");
+            let code = &ready.emitted.code;
+            let inside = code.order.iter().filter(|block| code.blocks[block.index()].depth > 0);
+            let names = inside.flat_map(|block| code.insts(*block)).map(Inst::name);
+            moves.push((elem, aligned, turns, names.filter(|name| *name == "v_mov_b32").count()));
         }
     }
+    // An accumulator of 32 bits is scaled where it is.
+    let all = moves.clone();
+    let mut compared = 0;
+    for (elem, aligned, _, many) in moves.into_iter().filter(|(elem, _, turns, _)| *turns && *elem != Elem::F64) {
+        let plain = all.iter().find(|(e, a, turns, _)| (*e, *a, *turns) == (elem, aligned, false));
+        let few = plain.expect("the same without").3;
+        assert!(many <= few, "{elem}, aligned {aligned}: {few} moves, and {many}");
+        compared += 1;
+    }
+    assert!(compared >= 4);
 }
