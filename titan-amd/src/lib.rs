@@ -5,7 +5,7 @@
 //! [`object`], the code objects that AMD's loaders accept; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded
 //! if it is installed (a feature). [`Machine`] is a back end of [`titan_core::driver`].
 //!
-//! Not implemented yet: matrix instructions, copies to the local data share, the order of instructions.
+//! Not implemented yet: copies to the local data share, the order of instructions.
 //!
 //! Never to be used: LLVM, or code objects made from templates.
 
@@ -36,8 +36,8 @@ use titan_core::target::Target;
 
 impl Backend for Machine {
     fn target(&self) -> Target {
-        // Fragments of `v_mfma`, loads to LDS and the times of units come with matrix instructions. Its conversions of 8-bit floats are those
-        // of another format than the language's (FNUZ), so that they are none of the machine's.
+        // Loads to LDS and the times of units come with pipelines. Its conversions of 8-bit floats are those of another format than the
+        // language's (FNUZ), so that they are none of the machine's.
         Target {
             max_warps: self.threads_per_group / self.wave_size,
             registers: self.arch_vgprs,
@@ -46,6 +46,7 @@ impl Backend for Machine {
             shared_bytes: self.lds_bytes,
             shared_classes: vec![self.lds_bytes],
             shared_reserved: 0,
+            atoms: machine::atoms(self),
             ..Target::plain(self.name, self.wave_size)
         }
     }

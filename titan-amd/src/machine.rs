@@ -8,6 +8,9 @@
 //! matrix instruction, and the number of compute units (a property of a board, queried at run time).
 
 use std::fmt;
+use titan_core::ir::{Elem, MMA_TRIPLES};
+use titan_core::lane::MmaAtom;
+use titan_core::layout::atoms::Atom;
 
 /// The format of 8-bit floats in the instructions of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +24,19 @@ pub enum Fp8 {
 /// The element type that a matrix instruction multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MfmaElem {
-    /// `f32`.
+    /// `f64`.
+    F64,
+    /// `f32`, with the precision of `f32`.
     F32,
+    /// `f32` whose significands are rounded to 10 bits of fraction: `tf32` of the language.
+    Xf32,
     /// `f16` or `bf16`.
     Half,
     /// FP8 of the machine's flavour, or `i8`.
     Byte,
 }
 
-/// One `v_mfma` instruction with a 32-bit accumulator.
+/// One `v_mfma` instruction of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mfma {
     /// The element type of both operands.
@@ -89,8 +96,11 @@ pub struct Machine {
 
 /// ISA §7.1 "Matrix fused-multiply-add", tables of opcodes and passes; registers follow from 64 lanes.
 const MFMA_GFX942: &[Mfma] = &[
+    Mfma { elem: MfmaElem::F64, mn: 16, k: 4, operand_registers: 2, accumulator_registers: 8, passes: 8 },
     Mfma { elem: MfmaElem::F32, mn: 32, k: 2, operand_registers: 1, accumulator_registers: 16, passes: 16 },
     Mfma { elem: MfmaElem::F32, mn: 16, k: 4, operand_registers: 1, accumulator_registers: 4, passes: 8 },
+    Mfma { elem: MfmaElem::Xf32, mn: 32, k: 4, operand_registers: 2, accumulator_registers: 16, passes: 8 },
+    Mfma { elem: MfmaElem::Xf32, mn: 16, k: 8, operand_registers: 2, accumulator_registers: 4, passes: 4 },
     Mfma { elem: MfmaElem::Half, mn: 32, k: 8, operand_registers: 2, accumulator_registers: 16, passes: 8 },
     Mfma { elem: MfmaElem::Half, mn: 16, k: 16, operand_registers: 2, accumulator_registers: 4, passes: 4 },
     Mfma { elem: MfmaElem::Byte, mn: 32, k: 16, operand_registers: 2, accumulator_registers: 16, passes: 8 },
@@ -151,6 +161,53 @@ impl Machine {
         (self.vgprs_per_simd / allocated).min(self.waves_per_simd)
     }
 }
+
+/// The matrix instructions of a machine with their fragments, the preferred ones first.
+///
+/// * Operands are exchanged, so that a lane holds adjacent elements of a row of the accumulator ([`Atom::exchanged`]).
+/// * A fragment has 16 bytes of a lane, the widest access of LDS, and serves as many instructions as that takes ([`Atom::over`]); the
+///   fragment of one instruction is for tiles with fewer elements along K, and for accumulators that become operands.
+/// * Those of 16 × 16 elements come first: they have the rate of the larger ones and half their latency.
+///
+/// Absent are those of 8-bit floats of another format than the language's: such tiles are multiplied as `f16`, which is exact.
+pub(crate) fn atoms(machine: &Machine) -> Vec<Atom> {
+    let of_elem = |elem: Elem| {
+        Some(match elem {
+            Elem::F64 => MfmaElem::F64,
+            Elem::F32 => MfmaElem::F32,
+            Elem::Tf32 => MfmaElem::Xf32,
+            Elem::F16 | Elem::Bf16 => MfmaElem::Half,
+            Elem::I8 => MfmaElem::Byte,
+            Elem::E4m3 | Elem::E5m2 if machine.fp8 == Fp8::Ocp => MfmaElem::Byte,
+            Elem::E4m3
+            | Elem::E5m2
+            | Elem::Bool
+            | Elem::I4
+            | Elem::U4
+            | Elem::U8
+            | Elem::I16
+            | Elem::U16
+            | Elem::I32
+            | Elem::U32
+            | Elem::I64
+            | Elem::U64 => return None,
+        })
+    };
+    let mut atoms = Vec::new();
+    for (a, b, acc) in MMA_TRIPLES {
+        let Some(elem) = of_elem(*a) else { continue };
+        for mfma in [16, 32].iter().filter_map(|mn| machine.mfma.iter().find(|i| i.elem == elem && i.mn == *mn)) {
+            let mma = MmaAtom { m: mfma.mn, n: mfma.mn, k: mfma.k, a: *a, b: *b, acc: *acc };
+            let one = Atom::in_columns(mma).exchanged();
+            let together = WIDEST / mfma.operand_registers.max(1);
+            atoms.extend([together, 1].into_iter().map(|n| one.clone().over(n)));
+        }
+    }
+    atoms
+}
+
+/// The registers that the widest read of LDS fills: ISA §11.3, `DS_READ_B128`.
+const WIDEST: u32 = 4;
 
 /// The error for a target that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,12 @@
 //! The target tables agree with themselves and with the arithmetic of the manual.
 
+use titan_amd::codegen::matrix_row;
 use titan_amd::machine::MfmaElem;
 use titan_amd::object::CodeObject;
 use titan_amd::{Fp8, Machine};
-use titan_core::driver::compile;
+use titan_core::driver::{Backend, compile};
+use titan_core::ir::Elem;
+use titan_core::lane::Ty;
 use titan_core::text::{parse, parse_located};
 use titan_core::verify::verify;
 
@@ -48,12 +51,14 @@ fn matrix_instructions_fill_the_registers_of_a_wave() {
     for m in Machine::all() {
         for i in m.mfma {
             let bytes = match i.elem {
-                MfmaElem::F32 => 4,
+                MfmaElem::F64 => 8,
+                MfmaElem::F32 | MfmaElem::Xf32 => 4,
                 MfmaElem::Half => 2,
                 MfmaElem::Byte => 1,
             };
             assert_eq!(i.operand_registers * m.wave_size * 4, i.mn * i.k * bytes, "{}: {i:?}", m.name);
-            assert_eq!(i.accumulator_registers * m.wave_size, i.mn * i.mn, "{}: {i:?}", m.name);
+            let words = if i.elem == MfmaElem::F64 { 2 } else { 1 };
+            assert_eq!(i.accumulator_registers * m.wave_size, i.mn * i.mn * words, "{}: {i:?}", m.name);
         }
     }
 }
@@ -62,11 +67,37 @@ fn matrix_instructions_fill_the_registers_of_a_wave() {
 fn the_wide_instruction_does_twice_the_work_in_twice_the_time() {
     // 32×32 instructions multiply four times as many pairs over half of K.
     for m in Machine::all() {
-        for pair in m.mfma.chunks(2) {
-            let [wide, narrow] = pair else { panic!("instructions come in pairs") };
-            assert_eq!((wide.mn, narrow.mn, wide.k * 2), (32, 16, narrow.k));
+        for wide in m.mfma.iter().filter(|i| i.mn == 32) {
+            let narrow = m.mfma.iter().find(|i| i.elem == wide.elem && i.mn == 16).expect("there is a narrow one");
+            assert_eq!(wide.k * 2, narrow.k);
             assert_eq!(wide.passes, 2 * narrow.passes, "{wide:?}");
         }
+    }
+}
+
+/// Each instruction that plans use has its row in the tables of the encoder, with the registers and the passes of the machine's.
+#[test]
+fn matrix_instructions_have_rows() {
+    for m in Machine::all() {
+        let target = m.target();
+        assert_eq!(target.check(), Ok(()), "{}", m.name);
+        for atom in &target.atoms {
+            let mma = atom.mma;
+            let row = matrix_row(&mma).unwrap_or_else(|| panic!("{mma:?} has no row"));
+            let [d, a, b, c] = row.args() else { panic!("{}: four operands", row.name) };
+            let count = mma.registers(m.wave_size);
+            let words = |n: usize, ty: Ty| n * if ty == Ty::B64 { 2 } else { 1 };
+            let dwords = [d, a, b, c].map(|arg| usize::from(arg.ty.dwords()));
+            let (operand, acc) = (words(count.a, count.operand), words(count.c, count.acc));
+            assert_eq!(dwords, [acc, operand, words(count.b, count.operand), acc], "{}", row.name);
+            let own = m.mfma.iter().find(|i| (i.mn, i.k) == (mma.m, mma.k) && i.operand_registers as usize == operand);
+            let own = own.unwrap_or_else(|| panic!("{mma:?} is none of {}'s", m.name));
+            assert_eq!(own.passes, u32::from(row.passes), "{}", row.name);
+        }
+        let elems = [Elem::F64, Elem::F32, Elem::Tf32, Elem::F16, Elem::Bf16, Elem::I8];
+        let has = |elem, n, k| target.atoms.iter().any(|atom| (atom.mma.a, atom.mma.n, atom.k) == (elem, n, k));
+        assert!(elems.iter().all(|elem| has(*elem, 16, 128 / elem.bits() * 4)), "16 bytes of K for each lane");
+        assert!(has(Elem::F16, 32, 16) && has(Elem::F16, 32, 8) && has(Elem::F16, 16, 16) && !has(Elem::E4m3, 16, 32));
     }
 }
 

@@ -107,17 +107,8 @@ fn has_effect(inst: &Inst, condition: bool) -> bool {
     let scc = condition && row.writes.has(Implicit::SCC);
     match row.unit {
         Unit::Salu | Unit::Valu | Unit::Trans | Unit::Dot => hidden || scc,
-        // A load does no more either, and an access of the local data share may be one that other lanes take part in.
-        Unit::Smem | Unit::Load => false,
-        Unit::Xdl
-        | Unit::Sgemm
-        | Unit::Dgemm
-        | Unit::Store
-        | Unit::Atomic
-        | Unit::LoadLds
-        | Unit::Cache
-        | Unit::Lds
-        | Unit::Branch
-        | Unit::Control => true,
+        // Neither does a load or a matrix instruction; an access of the local data share may be one that other lanes take part in.
+        Unit::Smem | Unit::Load | Unit::Xdl | Unit::Sgemm | Unit::Dgemm => false,
+        Unit::Store | Unit::Atomic | Unit::LoadLds | Unit::Cache | Unit::Lds | Unit::Branch | Unit::Control => true,
     }
 }

@@ -10,12 +10,12 @@
 //! | `select` | instructions and masks of active lanes | the emulator against evaluated lane IR, in tests |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
-//! | `hazards` | wait states | the emulator's own table, in tests |
+//! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
 //! | `assemble`, `object` | bytes, and the file around them | LLVM's tools, in tests |
 //!
 //! The checkers share no code with what they check. They run in debug builds, and in the tests.
 //!
-//! Deliberately absent, so far: matrix instructions, copies to the local data share, order of instructions.
+//! Deliberately absent, so far: copies to the local data share, order of instructions.
 
 mod allocate;
 mod assemble;
@@ -31,6 +31,7 @@ mod select;
 mod waits;
 
 pub use error::EmitError;
+pub use select::matrix_row;
 
 use crate::machine::Machine;
 use error::Fault;
@@ -69,7 +70,7 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let mut selected = select::select(func, machine.name)?;
     clean::clean(&mut selected.code);
-    let allocated = allocate::allocate(selected.code.clone(), machine)?;
+    let allocated = allocate::allocate(&selected.code, machine, func.threads)?;
     if cfg!(debug_assertions) {
         check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
     }
@@ -80,6 +81,7 @@ fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let text = assemble::assemble(&code)?;
     if cfg!(debug_assertions) {
         check::waits::check(&text).map_err(Fault::Defect)?;
+        check::hazards::check(&text).map_err(Fault::Defect)?;
     }
     let (entry, object) = object::object(func, &text, allocated.used, selected.reads_grid)?;
     let registers = allocated.used;

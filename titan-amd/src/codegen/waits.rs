@@ -157,15 +157,35 @@ pub(crate) fn insert(code: &mut Code) {
         let mut state = states[block.index()].clone();
         let insts = std::mem::take(&mut code.blocks[block.index()].insts);
         let mut out = Vec::with_capacity(insts.len());
-        for inst in insts {
-            let needed = state.step(&inst);
-            if needed != [None; 2] {
-                out.push(wait(needed, inst.loc));
+        for (number, inst) in insts.iter().enumerate() {
+            let needed = together(&state, &insts[number..]);
+            state.wait(needed);
+            let own = state.step(inst);
+            if needed != [None; 2] || own != [None; 2] {
+                out.push(wait([needed[0].or(own[0]), needed[1].or(own[1])], inst.loc));
             }
-            out.push(inst);
+            out.push(inst.clone());
         }
         code.blocks[block.index()].insts = out;
     }
+}
+
+/// What is waited for before the first of some instructions: what it needs, or more if writes to the local data share follow each other of
+/// which later ones need more. A barrier comes after them, and nothing can be done in between: so one wait serves all of them.
+fn together(state: &Flight, insts: &[Inst]) -> Counts {
+    let Some(first) = insts.first() else { return [None; 2] };
+    let mut needed = state.needed(first);
+    let writes = |inst: &&Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
+    if needed[0].is_none() || !writes(&first) {
+        return needed;
+    }
+    for inst in insts.iter().take_while(writes) {
+        // None of them issues vector memory operations, so that the counts mean the same everywhere.
+        if let Some(count) = state.needed(inst)[0] {
+            needed[0] = needed[0].map(|known| known.min(count));
+        }
+    }
+    needed
 }
 
 /// The immediate of a wait: ISA §12.5, `S_WAITCNT`: `vmcnt` is in bits 3:0 and 15:14, `lgkmcnt` in bits 11:8.

@@ -7,8 +7,10 @@ mod floats;
 mod kernels;
 mod launch;
 mod llvm;
+mod loops;
 #[path = "../../../titan-core/tests/machine/mod.rs"]
 mod machine;
+mod matrices;
 mod mutants;
 mod nests;
 mod operations;

@@ -1,14 +1,16 @@
 //! The checkers refuse what is wrong: registers that are exchanged, copies, waits and wait states that are missing.
 
 use crate::kernels::both::Launch;
-use crate::launch::{Ready, orders};
+use crate::kernels::products::Product;
+use crate::launch::{Ready, machine, orders};
 use crate::machine::Rng;
 use crate::nests::{arguments, functions};
 use titan_amd::codegen::check::{registers, waits};
 use titan_amd::codegen::machine_ir::{Code, Inst, Operand, Reg};
 use titan_amd::emu::{Completion, Options};
 use titan_amd::isa::{Access, Operand as Isa};
-use titan_core::ir::Pred;
+use titan_core::driver::stages;
+use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{Builder, FloatBin, FloatTy, Func, IntBin, OpKind, Space, Ty, Value};
 use titan_core::launch::abi::Slot;
 
@@ -63,7 +65,9 @@ fn moved(operand: Isa, by: u8) -> Option<Isa> {
 /// Kernels with many registers in use: more than there are vector registers, and nests of control flow.
 fn subjects() -> Vec<Ready> {
     let nests = functions(test_depth::cases(60, 8)).map(|(_, func)| func).collect::<Vec<_>>();
-    let all = nests.into_iter().chain([crowded(300), crowded(40), crowded_scalars(150)]);
+    let product = Product::of(Elem::F16, Elem::F32, [64, 64, 32]);
+    let product = stages(&product.kernel(), machine(), true, None).unwrap_or_else(|e| panic!("{e}")).lanes;
+    let all = nests.into_iter().chain([crowded(300), crowded(40), crowded_scalars(150), product]);
     all.map(|func| Ready::new(&func).unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
@@ -179,7 +183,7 @@ fn crowded_kernels_spill_and_are_right() {
         };
         let numbers: Vec<u8> =
             (0..n * 256).flat_map(|_| (f32::from(rng.below(999) as u16) / 8.0 - 60.0).to_le_bytes()).collect();
-        let elem = titan_core::ir::Elem::F32;
+        let elem = Elem::F32;
         let tensors = [tensor(elem, numbers), tensor(elem, vec![0; 16 * 256]), None];
         let launch = Launch { grid: [2, 1, 1], tensors: &tensors, scalar: &|_| 0x4321 };
         let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("{e}"));
@@ -194,7 +198,30 @@ fn crowded_kernels_spill_and_are_right() {
 #[test]
 fn too_many_registers_are_an_error() {
     let error = crate::launch::emitted(&crowded(700)).map(drop).unwrap_err().to_string();
-    assert!(error.contains("gfx942 has 102 scalar and 512 vector registers, and this code needs"), "{error}");
+    assert!(
+        error.contains("gfx942 has 102 scalar and 512 vector registers for each wave of this program, and this code"),
+        "{error}"
+    );
+}
+
+/// The waves of a program are all on one compute unit: the more there are, the fewer registers each of them has.
+#[test]
+fn waves_of_large_programs_have_fewer_registers() {
+    let of = |n: i32, threads: u32| {
+        let mut func = crowded(n);
+        func.threads = threads;
+        crate::launch::emitted(&func).map_err(|error| error.to_string())
+    };
+    for (n, threads) in [(300, 256), (220, 512), (100, 1024)] {
+        let [_, vector, accumulation] = of(n, threads).unwrap_or_else(|e| panic!("{e}")).registers.map(u32::from);
+        let held = machine().waves_by_registers(vector.next_multiple_of(4) + accumulation);
+        assert!(held * 4 >= threads / 64, "{n} numbers, {threads} threads: {vector} and {accumulation} registers");
+    }
+    for (n, threads, limit) in [(300, 512, 256), (150, 1024, 128)] {
+        let error = of(n, threads).map(drop).unwrap_err();
+        let limit = format!("{limit} vector registers for each wave");
+        assert!(error.contains(&limit), "{error}");
+    }
 }
 
 #[test]
@@ -263,19 +290,19 @@ fn copies_of_spilled_registers_are_needed() {
 }
 
 /// `s_waitcnt` and `s_nop` in the bytes: ISA §13.1.5, format SOPP, opcodes 12 and 0.
-const WAIT: u32 = 0xbf8c_0000;
-const NOP: u32 = 0xbf80_0000;
+pub(crate) const WAIT: u32 = 0xbf8c_0000;
+pub(crate) const NOP: u32 = 0xbf80_0000;
 
-fn words(text: &[u8]) -> Vec<u32> {
+pub(crate) fn words(text: &[u8]) -> Vec<u32> {
     text.chunks(4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes"))).collect()
 }
 
-fn bytes(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
 /// A wait by which one operation more may be in flight: of vector memory if it waits for that. ISA §12.5, `S_WAITCNT`.
-fn weaker(word: u32) -> u32 {
+pub(crate) fn weaker(word: u32) -> u32 {
     let vector = word & 15 | word >> 10 & 0x30;
     if vector == 63 {
         return word + 0x100;
@@ -285,7 +312,7 @@ fn weaker(word: u32) -> u32 {
 }
 
 /// The starts of the instructions of some code, in words.
-fn starts(text: &[u8]) -> Vec<usize> {
+pub(crate) fn starts(text: &[u8]) -> Vec<usize> {
     let (mut all, mut at) = (Vec::new(), 0);
     while at < text.len() {
         all.push(at / 4);

@@ -7,7 +7,7 @@ use crate::analysis::vector::{self, Packing};
 use crate::analysis::whole;
 use crate::ir::{Const, Kernel, LocalOp, Op, OpKind, TtgOp, Ty, Unit, Value};
 use crate::layout::{Bit, Encoding, Layout};
-use crate::plan::wide_to_turn;
+use crate::plan::{wide_through_registers, wide_to_turn};
 
 /// The bits that a thread accesses at once at most.
 const VECTOR: u32 = 128;
@@ -64,6 +64,11 @@ impl LayOut<'_> {
 
     /// The layout by which threads copy to a buffer. It covers the whole encoding, which may be larger than the tile.
     pub(super) fn copied_by(&self, encoding: &Encoding) -> Layout {
+        if let (&[rows, columns], None, 0) =
+            (&encoding.extents[..], self.plan.target.lane_copies(), encoding.fast_axis())
+        {
+            return wide_through_registers([rows, columns], encoding.bits, self.plan.target.lanes, self.warps);
+        }
         self.wide(&encoding.extents, encoding.bits)
     }
 

@@ -71,7 +71,8 @@ impl LayOut<'_> {
         let a = self.operand(a, mma, true, batch)?;
         let b = self.operand(b, mma, false, batch)?;
         match mma.method {
-            Method::Atom(atom) => self.by_atoms(mma, atom.k, [&a, &b], acc),
+            // A fragment may be that of several instructions.
+            Method::Atom(_) => self.by_atoms(mma, mma.a.atom()[1], [&a, &b], acc),
             Method::Group(atom) => self.by_groups(mma, atom.k, [&a, &b], acc),
             Method::MulAdd => self.by_mul_add(mma, [&a, &b], acc),
         }

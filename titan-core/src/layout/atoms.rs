@@ -8,6 +8,9 @@
 //! in columns   lanes m q + i: row i, and the q-th run of adjacent elements along K    (warps of 64 lanes)
 //! ```
 //!
+//! A fragment may be that of several instructions in a row along K ([`Atom::over`]), so that a lane reads all of its elements at once. An
+//! instruction whose operands are exchanged computes the transpose of D ([`Atom::exchanged`]), so that a lane holds adjacent elements of a row.
+//!
 //! Deliberately absent: which machine has which of them; the back ends say so, with the manual's section.
 
 use super::{Bit, Layout};
@@ -83,6 +86,9 @@ pub struct Atom {
     pub rows: u32,
     /// The columns of D that the fragments cover; the instruction may repeat them.
     pub columns: u32,
+    /// The elements along K that the fragments of A and B cover: those of one instruction, or of several that are executed one after the
+    /// other. The first one takes the first registers of both fragments, and so on.
+    pub k: u32,
     /// The fragment of A, `[rows, K]`.
     pub a: Fragment,
     /// The fragment of B, `[columns, K]`.
@@ -103,21 +109,70 @@ impl Atom {
         };
         let registers = [steps(1, 1, 2), steps(0, 8, rows)].concat();
         let acc = Fragment { registers, lanes: [steps(1, 2, 8), steps(0, 1, 8)].concat() };
-        Atom { mma, rows, columns, a: operand(mma.a.bits(), rows), b: operand(mma.b.bits(), 8), acc }
+        Atom { mma, rows, columns, k: mma.k, a: operand(mma.a.bits(), rows), b: operand(mma.b.bits(), 8), acc }
     }
 
     /// Fragments in columns: lane `m · q + i` holds row `i` of an operand and its `q`-th run of adjacent elements along K, which are as many
-    /// as all lanes together hold of K. Of D, it holds column `i` and four adjacent rows of every `4 · 64 / n` rows.
+    /// as all lanes together hold of K. Of D, it holds column `i` and four adjacent rows of every `4 · 64 / n` rows, or one row of every
+    /// `64 / n` if elements of D have 64 bits.
     #[must_use]
     pub fn in_columns(mma: MmaAtom) -> Atom {
         let operand = |rows: u32| {
             let run = (mma.k * rows / 64).max(1);
             Fragment { registers: steps(1, 1, run), lanes: [steps(0, 1, rows), steps(1, run, mma.k)].concat() }
         };
-        let together = 4 * 64 / mma.n.max(1);
-        let registers = [steps(0, 1, 4), steps(0, together, mma.m)].concat();
-        let acc = Fragment { registers, lanes: [steps(1, 1, mma.n), steps(0, 4, together)].concat() };
-        Atom { mma, rows: mma.m, columns: mma.n, a: operand(mma.m), b: operand(mma.n), acc }
+        let adjacent = if mma.acc.bits() == 64 { 1 } else { 4 };
+        let together = adjacent * 64 / mma.n.max(1);
+        let registers = [steps(0, 1, adjacent), steps(0, together, mma.m)].concat();
+        let acc = Fragment { registers, lanes: [steps(1, 1, mma.n), steps(0, adjacent, together)].concat() };
+        Atom { mma, rows: mma.m, columns: mma.n, k: mma.k, a: operand(mma.m), b: operand(mma.n), acc }
+    }
+
+    /// The same instruction with its operands exchanged: it is given B as its A and A as its B, and computes `Dᵀ = B · Aᵀ + Cᵀ`.
+    ///
+    /// **Example.** The 16×16×16 instruction in columns leaves rows `4 q … 4 q + 3` of column `i` of its D in lane `16 q + i`. With exchanged
+    /// operands these are columns `4 q … 4 q + 3` of row `i`: 16 adjacent bytes of a row in memory; and just the elements that the lane
+    /// holds of an operand A of 16 bits, so that an accumulator, once rounded, is the operand of the next instruction without an exchange.
+    #[must_use]
+    pub fn exchanged(self) -> Atom {
+        let Atom { mma, rows, columns, k, a, b, acc } = self;
+        let turned = |bits: &[Bit]| {
+            let turn = |bit: &Bit| match *bit {
+                Bit::Step { axis, by } => step(1 - axis.min(1), by),
+                Bit::Copy => Bit::Copy,
+            };
+            bits.iter().map(turn).collect()
+        };
+        let acc = Fragment { registers: turned(&acc.registers), lanes: turned(&acc.lanes) };
+        let mma = MmaAtom { m: mma.n, n: mma.m, k: mma.k, a: mma.b, b: mma.a, acc: mma.acc };
+        Atom { mma, rows: columns, columns: rows, k, a: b, b: a, acc }
+    }
+
+    /// The fragments of so many instructions along K, a power of two. A lane holds adjacent elements of K: the first ones for the first
+    /// instruction, and so on. Each instruction then sums over elements that are not adjacent, but the same ones of A and of B.
+    ///
+    /// **Example.** Two 16×16×16 instructions of 16-bit elements over K = 32: lane `16 q + i` holds elements `8 q … 8 q + 7` of row `i`, which
+    /// are 16 adjacent bytes. The first instruction sums over elements 0–3, 8–11, 16–19 and 24–27, the second one over the others.
+    #[must_use]
+    pub fn over(self, instructions: u32) -> Atom {
+        let wider = |fragment: &Fragment| {
+            let run = 1 << fragment.registers.len();
+            let spread = |bit: &Bit| match *bit {
+                Bit::Step { axis: 1, by } => step(1, by * instructions),
+                Bit::Step { .. } | Bit::Copy => *bit,
+            };
+            Fragment {
+                registers: [fragment.registers.clone(), steps(1, run, run * instructions)].concat(),
+                lanes: fragment.lanes.iter().map(spread).collect(),
+            }
+        };
+        Atom { k: self.k * instructions, a: wider(&self.a), b: wider(&self.b), ..self }
+    }
+
+    /// Whether a lane holds of A what it holds of an accumulator, so that an accumulator can become A within registers.
+    #[must_use]
+    pub fn takes_accumulators(&self) -> bool {
+        self.a.lanes == self.acc.lanes && self.acc.registers.starts_with(&self.a.registers)
     }
 
     /// Checks that the fragments hold each element of their operands once, in a warp of so many lanes.
@@ -125,9 +180,11 @@ impl Atom {
     /// # Errors
     /// What is wrong with the first fragment that does not.
     pub fn check(&self, lanes: u32) -> Result<(), String> {
-        let Atom { mma, rows, columns, .. } = self;
-        let all =
-            [("A", &self.a, [*rows, mma.k]), ("B", &self.b, [*columns, mma.k]), ("D", &self.acc, [*rows, *columns])];
+        let Atom { mma, rows, columns, k, .. } = self;
+        if mma.k == 0 || !k.is_multiple_of(mma.k) {
+            return Err(format!("the fragments cover {k} elements along K, of which an instruction takes {}", mma.k));
+        }
+        let all = [("A", &self.a, [*rows, *k]), ("B", &self.b, [*columns, *k]), ("D", &self.acc, [*rows, *columns])];
         all.into_iter().try_for_each(|(name, fragment, extents)| {
             fragment.check(extents, lanes).map_err(|why| format!("the fragment of {name}: {why}"))
         })

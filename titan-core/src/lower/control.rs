@@ -4,7 +4,9 @@ use super::barrier::is_init;
 use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Block, Family, FenceSpace, Flow, ForKind, Op, OpId, OpKind, Pred, Proxy, Scope, TtgOp, Ty, Value};
+use crate::ir::{
+    Block, Effect, Family, FenceSpace, Flow, ForKind, LocalOp, Op, OpId, OpKind, Pred, Proxy, Scope, TtgOp, Ty, Value,
+};
 use crate::lane::{self, IntBin};
 
 impl Lower<'_> {
@@ -17,6 +19,7 @@ impl Lower<'_> {
     pub(super) fn operations(&mut self, ops: &[OpId]) -> Result<(), LowerError> {
         let mut rest = ops;
         while let [id, behind @ ..] = rest {
+            self.store_held_before(self.k.op(*id));
             let inits = rest.iter().take_while(|id| is_init(&self.k.op(**id).kind)).count();
             if inits > 0 {
                 self.initialise(&rest[..inits])?;
@@ -30,6 +33,14 @@ impl Lower<'_> {
             rest = behind;
         }
         Ok(())
+    }
+
+    /// Stores what copies hold in registers, unless an operation is another copy or cannot read it.
+    fn store_held_before(&mut self, op: &Op) {
+        let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. }));
+        if !copies && (op.kind.effect() != Effect::Pure || !op.regions.is_empty()) {
+            self.store_all_held();
+        }
     }
 
     /// Lowers the operations of a combining region inline, and returns the values that it yields.

@@ -6,6 +6,7 @@ use super::{Lower, LowerError, Reg, scalar};
 use crate::ir::{BinOp, Elem, Op, Value};
 use crate::lane::{self, MmaAtom};
 use crate::layout::Layout;
+use crate::layout::atoms::Atom;
 
 impl Lower<'_> {
     /// Computes `a · b + acc`, with A as `[M, K]` and B as `[K, N]`.
@@ -17,8 +18,9 @@ impl Lower<'_> {
         if layouts.0.lanes_along(1).is_empty() {
             self.by_mul_add([a, b], &layouts.2, elems[0], &mut acc);
         } else {
-            let atom = self.target.atom(elems).map(|atom| atom.mma);
-            let Some(atom) = atom else { return Err(self.defect("fragments of no matrix instruction")) };
+            let Some(atom) = self.atom_of(elems, &layouts.2) else {
+                return Err(self.defect("fragments of no matrix instruction"));
+            };
             let a = self.fragment_words(a, &layouts.0, elems[0]);
             let b = self.fragment_words(b, &layouts.1, elems[1]);
             self.by_atom(&atom, [&a, &b], &layouts.2, &mut acc);
@@ -27,7 +29,14 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The words of an operand for one step of K: for each repetition along its rows, the words of one instruction.
+    /// The matrix instruction for these elements whose accumulator has this layout.
+    fn atom_of(&self, elems: [Elem; 3], acc: &Layout) -> Option<MmaAtom> {
+        let own =
+            |atom: &&Atom| atom.acc.lanes == acc.lane_bits() && acc.register_bits().starts_with(&atom.acc.registers);
+        self.target.atoms_of(elems).find(own).map(|atom| atom.mma)
+    }
+
+    /// The words of an operand for one step of K: for each repetition along its rows, the words of its instructions.
     fn fragment_words(&mut self, value: Value, layout: &Layout, elem: Elem) -> Vec<Reg> {
         if let Some(LoweredValue::Packed(words)) = &self.lowered[value.index()] {
             return words.clone();
@@ -45,16 +54,20 @@ impl Lower<'_> {
     }
 
     fn by_atom(&mut self, atom: &MmaAtom, [a, b]: [&[Reg]; 2], layout: &Layout, acc: &mut [Reg]) {
-        let [rows, columns, ..] = layout.repetitions();
+        let [rows, columns, ..] = layout.repetitions().map(|n| n as usize);
         let count = atom.registers(self.target.lanes);
-        for row in 0..rows as usize {
-            for column in 0..columns as usize {
-                let at = (row * columns as usize + column) * count.c;
-                let mut args = a[row * count.a..][..count.a].to_vec();
-                args.extend_from_slice(&b[column * count.b..][..count.b]);
-                args.extend_from_slice(&acc[at..][..count.c]);
-                let out = self.b.op(lane::OpKind::Mma(*atom), &args);
-                acc[at..][..count.c].copy_from_slice(&out);
+        // A fragment has the words of one instruction, then those of the next one along K.
+        let (wide_a, wide_b) = (a.len() / rows, b.len() / columns);
+        for step in 0..wide_a / count.a.max(1) {
+            for row in 0..rows {
+                for column in 0..columns {
+                    let at = (row * columns + column) * count.c;
+                    let mut args = a[row * wide_a + step * count.a..][..count.a].to_vec();
+                    args.extend_from_slice(&b[column * wide_b + step * count.b..][..count.b]);
+                    args.extend_from_slice(&acc[at..][..count.c]);
+                    let out = self.b.op(lane::OpKind::Mma(*atom), &args);
+                    acc[at..][..count.c].copy_from_slice(&out);
+                }
             }
         }
     }

@@ -153,6 +153,8 @@ struct Lower<'a> {
     tables: Vec<maker::Table>,
     /// Whether this is the thread that starts the bulk copies of the current role, whose other threads execute its code too.
     copying: Option<Reg>,
+    /// What copies through registers have loaded and not stored yet.
+    held: Vec<staging::Held>,
 }
 
 impl<'a> Lower<'a> {
@@ -173,6 +175,7 @@ impl<'a> Lower<'a> {
             elected: false,
             tables: Vec::new(),
             copying: None,
+            held: Vec::new(),
         }
     }
 

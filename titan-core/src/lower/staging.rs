@@ -1,13 +1,37 @@
 //! Copies of tiles to shared memory: asynchronous if the machine supports it and the padding is zero, otherwise through registers. The part
 //! of the buffer beyond the tile is filled with zeros.
 
+use super::global::Window;
 use super::tensor::View;
 use super::tile::{LoweredValue, Staged};
 use super::vector::{Place, elem_bytes};
 use super::{Lower, LowerError, Reg};
-use crate::ir::{Elem, Op, Pred, Unit, Value};
+use crate::ir::{Elem, Op, OpId, Pred, Unit, Value};
 use crate::lane;
-use crate::layout::{Coords, Layout};
+use crate::layout::{Bit, Coords, Layout};
+
+/// The words that a thread loads before it stores the first of them, where copies pass through registers.
+const IN_FLIGHT: usize = 64;
+
+/// The loads of a copy through registers whose addresses and conditions are computed before the first of them.
+const AHEAD: usize = 8;
+
+/// What an access has loaded: its first register, where it is stored and whether, and its elements.
+type Loaded = (usize, (Place, Option<Reg>), Vec<Reg>);
+
+/// What a copy through registers has loaded, and is to store.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    staged: Staged,
+    layout: Layout,
+    elem: Elem,
+    /// The layout with columns first, if columns are stored.
+    turned: Option<Layout>,
+    loaded: Vec<Loaded>,
+    words: usize,
+    /// The copy.
+    at: Option<OpId>,
+}
 
 /// A tile of a tensor as the source of a copy.
 #[derive(Clone, Debug)]
@@ -130,7 +154,13 @@ impl Lower<'_> {
         // Coordinates in units of tiles refer to the extents of the tile; those of the buffer may be larger.
         let mut window = self.window(view, from.unit, from.coords, &layout.with_extents(&tile));
         self.touch_view(view, false);
-        self.touch(staged.region(), true);
+        // Where all copies pass through registers, what several of them load is loaded before the first is stored.
+        let through_registers = self.target.lane_copies().is_none();
+        let turned = columns_first(&layout).filter(|_| through_registers && e.fast_axis() == 0);
+        let together = if through_registers { IN_FLIGHT } else { 1 };
+        if !through_registers {
+            self.touch(staged.region(), true);
+        }
         let last = layout.rank() - 1;
         let n = layout.vector(last).min(e.vector()).max(1);
         let wide = window.vector.min(n);
@@ -140,37 +170,123 @@ impl Lower<'_> {
             return Err(self.defect("an asynchronous copy that the machine does not support"));
         }
         let first = self.is_first_copy(&layout);
-        for register in (0..layout.registers()).step_by(n as usize) {
-            let part = layout.register_coords(register);
-            // Threads with copies, or with padding of the layout, write nothing.
-            let here = self.inside_tile(&layout, part, first);
-            let place = self.place(staged, &layout, register);
+        let registers: Vec<usize> = (0..layout.registers()).step_by(n as usize).collect();
+        let words = (n * elem.bits()).div_ceil(32).max(1) as usize;
+        let per_group = if turned.is_some() { registers.len() } else { (together / words).max(1) };
+        self.make_room(registers.len() * words);
+        for group in registers.chunks(per_group) {
+            if through_registers {
+                self.addresses_ahead(&mut window, &layout, group, (n, wide));
+            }
+            let mut loaded = Vec::new();
+            for register in group.iter().copied() {
+                let part = layout.register_coords(register);
+                // Threads with copies, or with padding of the layout, write nothing.
+                let here = self.inside_tile(&layout, part, first);
+                let place = self.place(staged, &layout, register);
+                if copy {
+                    let inside = self.inside_extents(&layout, part, &tile);
+                    let mask = self.window_mask(&window, part);
+                    let mask = self.both(mask, inside);
+                    let source = self.window_place(&mut window, part);
+                    self.copy_async([source, place], [mask, here], bytes);
+                    continue;
+                }
+                let mut regs = Vec::new();
+                for i in (0..n).step_by(wide as usize) {
+                    let mut part = part;
+                    part[last] += i;
+                    let inside = self.inside_extents(&layout, part, &tile);
+                    let loaded = self.load_group(&mut window, part, wide, pad, inside);
+                    regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
+                }
+                loaded.push((register, (place, here), regs));
+            }
             if copy {
-                let inside = self.inside_extents(&layout, part, &tile);
-                let mask = self.window_mask(&window, part);
-                let mask = self.both(mask, inside);
-                let source = self.window_place(&mut window, part);
-                self.copy_async([source, place], [mask, here], bytes);
                 continue;
             }
-            let mut regs = Vec::new();
-            for i in (0..n).step_by(wide as usize) {
-                let mut part = part;
-                part[last] += i;
-                let inside = self.inside_extents(&layout, part, &tile);
-                let loaded = self.load_group(&mut window, part, wide, pad, inside);
-                regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
-            }
-            if e.fast_axis() == last {
-                self.store_vector(place, super::convert::in_buffer(elem), &regs, here);
+            let (turned, words, at) = (turned.clone(), group.len() * words, self.at);
+            let held = Held { staged: staged.clone(), layout: layout.clone(), elem, turned, loaded, words, at };
+            if through_registers {
+                self.make_room(words);
+                self.held.push(held);
             } else {
-                for (i, reg) in regs.iter().enumerate() {
-                    let place = self.place(staged, &layout, register + i);
-                    self.store_vector(place, super::convert::in_buffer(elem), &[*reg], here);
-                }
+                self.store_held(held);
             }
         }
         Ok(())
+    }
+
+    /// Computes addresses and conditions, so that the loads after them follow each other; of many, the conditions would need too many registers.
+    fn addresses_ahead(&mut self, window: &mut Window, layout: &Layout, group: &[usize], (n, wide): (u32, u32)) {
+        let each: Vec<u32> = (0..n).step_by(wide as usize).collect();
+        if group.len() * each.len() > AHEAD {
+            return;
+        }
+        for (register, i) in group.iter().flat_map(|register| each.iter().map(|i| (*register, *i))) {
+            let mut part = layout.register_coords(register);
+            part[layout.rank() - 1] += i;
+            self.window_mask(window, part);
+            self.window_place(window, part);
+        }
+    }
+
+    /// Stores what copies hold in registers if they hold more than they should, together with so many words.
+    fn make_room(&mut self, words: usize) {
+        if self.held.iter().map(|held| held.words).sum::<usize>() + words > IN_FLIGHT {
+            self.store_all_held();
+        }
+    }
+
+    /// Stores what copies hold in registers: before anything that may read it.
+    pub(super) fn store_all_held(&mut self) {
+        let now = self.at;
+        for held in std::mem::take(&mut self.held) {
+            self.at = held.at;
+            if let Some(id) = held.at {
+                self.b.set_loc(self.k.op(id).loc);
+            }
+            if held.turned.is_none() {
+                self.touch(held.staged.region(), true);
+            }
+            self.store_held(held);
+        }
+        self.at = now;
+        if let Some(id) = now {
+            self.b.set_loc(self.k.op(id).loc);
+        }
+    }
+
+    fn store_held(&mut self, held: Held) {
+        let Held { staged, layout, elem, turned, loaded, .. } = held;
+        if let Some(turned) = &turned {
+            let regs: Vec<Reg> = loaded.into_iter().flat_map(|(_, _, regs)| regs).collect();
+            let regs = self.reorder(&regs, &layout, turned, &|at| at);
+            self.write_buffer(&staged, &regs, turned, elem);
+            return;
+        }
+        for (register, to, regs) in loaded {
+            self.store_loaded((&staged, &layout, elem), register, to, &regs);
+        }
+    }
+
+    /// Stores adjacent elements along the last axis, which were loaded together.
+    fn store_loaded(
+        &mut self,
+        (staged, layout, elem): (&Staged, &Layout, Elem),
+        register: usize,
+        (place, here): (Place, Option<Reg>),
+        regs: &[Reg],
+    ) {
+        let elem = super::convert::in_buffer(elem);
+        if staged.encoding.fast_axis() + 1 == layout.rank() {
+            self.store_vector(place, elem, regs, here);
+            return;
+        }
+        for (i, reg) in regs.iter().enumerate() {
+            let place = self.place(staged, layout, register + i);
+            self.store_vector(place, elem, &[*reg], here);
+        }
     }
 
     /// Issues one asynchronous copy. It writes zeros if the first mask is false, and is not executed if the second is false.
@@ -223,4 +339,13 @@ impl Lower<'_> {
         }
         mask
     }
+}
+
+/// The layout with the registers of a thread's columns first, if it has blocks of rows and columns.
+fn columns_first(layout: &Layout) -> Option<Layout> {
+    let along = |axis: u8| move |bit: &&Bit| matches!(bit, Bit::Step { axis: own, .. } if *own == axis);
+    let regs = layout.register_bits();
+    let first: Vec<Bit> = regs.iter().filter(along(0)).chain(regs.iter().filter(along(1))).copied().collect();
+    let blocks = layout.rank() == 2 && regs.iter().any(|bit| along(0)(&bit));
+    blocks.then(|| Layout::new(layout.extents(), first, layout.lane_bits().to_vec(), layout.warp_bits().to_vec()))
 }

@@ -5,7 +5,7 @@ use super::mma::MmaPlan;
 use crate::analysis::uses::Tree;
 use crate::collections::SortedMap;
 use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
-use crate::layout::Layout;
+use crate::layout::{Bit, Layout};
 
 pub(super) fn choose(
     kernel: &Kernel,
@@ -161,6 +161,42 @@ pub fn wide_to_turn(extents: &[u32], bits: u32, lanes: u32, warps: u32) -> Layou
     let vector = wide(extents, bits, lanes, warps).vector(extents.len() - 1);
     let along = (128 * 8 / (vector * bits)).max(lanes.div_ceil(lines)).max(1);
     wide_within(extents, bits, lanes, warps, along)
+}
+
+/// The layout for copies of a matrix through registers to a buffer in which the elements of a column are adjacent: each thread has a block of
+/// rows and columns, of which it reads rows and writes columns, up to 16 bytes at once. Adjacent lanes have adjacent blocks of a column, up
+/// to 128 bytes, which are all banks.
+///
+/// **Example.** 64 × 64 elements of 16 bits by a warp of 64 lanes: a thread has 8 × 8 elements. It reads 8 times 16 bytes, of which eight lanes
+/// have 128 adjacent bytes, and writes 8 times 16 bytes, of which eight lanes have 64 rows of a column.
+#[must_use]
+pub(crate) fn wide_through_registers([rows, columns]: [u32; 2], bits: u32, lanes: u32, warps: u32) -> Layout {
+    let (warps, spare) = split_warps(warps);
+    let pow2 = |n: u32| 1u32 << n.max(1).trailing_zeros();
+    let fair = 1 << (rows * columns / (lanes * warps)).max(1).ilog2();
+    let most = (128 / bits.max(8)).max(1);
+    let down = pow2(rows).min(most).min(fair);
+    let across = pow2(columns).min(most).min((fair / down).max(1));
+    let steps = |axis: u8, from: u32, n: u32| (0..n.trailing_zeros()).map(move |i| Bit::Step { axis, by: from << i });
+    // The remaining lanes and warps have copies.
+    let deal = |extent: u32, taken: u32, most: u32| extent.div_ceil(taken).next_power_of_two().min(most.max(1));
+    let lanes_down = deal(rows, down, (128 * 8 / (down * bits.max(8))).min(lanes));
+    let lanes_across = deal(columns, across, lanes / lanes_down);
+    let more_down = deal(rows, down * lanes_down, lanes / (lanes_down * lanes_across));
+    let warps_across = deal(columns, across * lanes_across, warps);
+    let warps_down = deal(rows, down * lanes_down * more_down, warps / warps_across);
+    let copies = |all: u32, used: u32| std::iter::repeat_n(Bit::Copy, (all / used).trailing_zeros() as usize);
+    let regs = steps(1, 1, across).chain(steps(0, 1, down)).collect();
+    let at_lanes = steps(0, down, lanes_down)
+        .chain(steps(1, across, lanes_across))
+        .chain(steps(0, down * lanes_down, more_down))
+        .chain(copies(lanes, lanes_down * lanes_across * more_down))
+        .collect();
+    let at_warps = steps(1, across * lanes_across, warps_across)
+        .chain(steps(0, down * lanes_down * more_down, warps_down))
+        .chain(copies(warps, warps_across * warps_down))
+        .collect();
+    Layout::new(&[rows, columns], regs, at_lanes, at_warps).with_spare_copies(1, spare)
 }
 
 /// The number of warps over which a tile is laid out, the largest power of two, and how many times as many the layout covers: twice, if the

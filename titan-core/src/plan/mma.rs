@@ -9,7 +9,7 @@ use crate::lane::{GroupMma, MmaAtom};
 use crate::layout::atoms::{Atom, WarpGrid};
 use crate::layout::convert::{Way, way};
 use crate::layout::{Encoding, Layout, Swizzle};
-use crate::target::Target;
+use crate::target::{Place, Target};
 
 /// The method of an MMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +64,10 @@ impl MmaPlan {
 /// Chooses methods and layouts. Sources are chosen by `settle` once the layouts of the operands are known.
 pub(super) fn choose(kernel: &Kernel, target: &Target, warps: u32, classes: &Classes) -> SortedMap<OpId, MmaPlan> {
     let mut mmas = SortedMap::new();
-    let whole_rows = whole_rows(kernel, classes);
+    let (whole_rows, chained) = whole_rows(kernel, classes);
     kernel.walk(&mut |id, op| {
         if let Some(args) = operands(op)
-            && let Some(mma) = one(kernel, target, warps, (args, whole_rows.contains(&id)))
+            && let Some(mma) = one(kernel, target, warps, (args, whole_rows.contains(&id), chained.contains(&id)))
         {
             mmas.insert(id, mma);
         }
@@ -102,8 +102,9 @@ pub fn operands(op: &Op) -> Option<[Value; 3]> {
 }
 
 /// The MMAs for which each warp should compute whole rows: those whose rows are reduced, or whose result is operand A of another MMA, and
-/// the latter MMA. Reductions then stay within a warp, and accumulators become operands in registers.
-fn whole_rows(kernel: &Kernel, classes: &Classes) -> SortedSet<OpId> {
+/// the latter MMA. Reductions then stay within a warp, and accumulators become operands in registers. Also the MMAs of which operand A is
+/// such a result.
+fn whole_rows(kernel: &Kernel, classes: &Classes) -> (SortedSet<OpId>, SortedSet<OpId>) {
     let (mut made, mut reduced, mut multiplied) = (SortedSet::new(), SortedSet::new(), SortedMap::new());
     kernel.walk(&mut |id, op| {
         if let Some([a, ..]) = operands(op) {
@@ -124,14 +125,23 @@ fn whole_rows(kernel: &Kernel, classes: &Classes) -> SortedSet<OpId> {
         }
     });
     reduced.extend(multiplied.values().flatten().copied());
-    let is_chained = |(id, a): &(&OpId, &Option<usize>)| {
+    let is_chained = |(_, a): &(&OpId, &Option<usize>)| a.is_some_and(|a| made.contains(&a));
+    let is_reduced = |(id, _): &(&OpId, &Option<usize>)| {
         let own = kernel.op(**id).results.first().map(|v| classes.class(*v));
-        own.is_some_and(|own| reduced.contains(&own)) || a.is_some_and(|a| made.contains(&a))
+        own.is_some_and(|own| reduced.contains(&own))
     };
-    multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect()
+    let chained: SortedSet<OpId> = multiplied.iter().filter(is_chained).map(|(id, _)| *id).collect();
+    let mut rows: SortedSet<OpId> = multiplied.iter().filter(is_reduced).map(|(id, _)| *id).collect();
+    rows.extend(&chained);
+    (rows, chained)
 }
 
-fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value; 3], bool)) -> Option<MmaPlan> {
+fn one(
+    kernel: &Kernel,
+    target: &Target,
+    warps: u32,
+    (args, whole_rows, chained): ([Value; 3], bool, bool),
+) -> Option<MmaPlan> {
     let [(a, a_shape), (b, b_shape), (acc, _)] = args.map(|v| (kernel.ty(v).elem(), kernel.ty(v).tile_shape()));
     let (a_shape, b_shape) = (a_shape?, b_shape?);
     let (a_shape, b_shape): (Vec<u32>, Vec<u32>) = (a_shape.into(), b_shape.into());
@@ -144,7 +154,7 @@ fn one(kernel: &Kernel, target: &Target, warps: u32, (args, whole_rows): ([Value
     let (method, staged, acc, (a, b)) = if let Some(Grouped { atom, mma, grid }) = grouped {
         (Method::Group(mma), (a, b), atom.group_accumulator(&[m, n], grid), operands(atom, grid))
     } else {
-        let (atom, staged) = of_warps(target, a, b, acc);
+        let (atom, staged) = of_warps(target, [a, b, acc], extents, chained);
         match atom {
             Some(atom) => {
                 let rows = WarpGrid { m: warps, n: 1, all: warps };
@@ -218,8 +228,13 @@ pub(super) fn group<'t>(
 }
 
 /// The matrix instruction of a warp for these elements, if there is one, and the elements to which the operands are converted first.
-fn of_warps(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Option<&Atom>, (Elem, Elem)) {
-    let find = |a: Elem, b: Elem| target.atom([a, b, acc]);
+fn of_warps(
+    target: &Target,
+    [a, b, acc]: [Elem; 3],
+    extents: [u32; 3],
+    chained: bool,
+) -> (Option<&Atom>, (Elem, Elem)) {
+    let find = |a: Elem, b: Elem| best(target.atoms_of([a, b, acc]), extents, chained);
     if let Some(atom) = find(a, b) {
         return (Some(atom), (a, b));
     }
@@ -233,6 +248,17 @@ fn of_warps(target: &Target, a: Elem, b: Elem, acc: Elem) -> (Option<&Atom>, (El
     }
     let staged = if matches!(acc, Elem::F32 | Elem::I32) { (acc, acc) } else { (a, b) };
     (None, staged)
+}
+
+/// The instruction that computes the least padding; among equals, one that takes an accumulator as its operand A if A is one, else the
+/// first one.
+fn best<'t>(atoms: impl Iterator<Item = &'t Atom>, [m, n, k]: [u32; 3], chained: bool) -> Option<&'t Atom> {
+    let cost = |atom: &&Atom| {
+        let all = [(m, atom.rows), (n, atom.columns), (k, atom.k)];
+        let computed: u64 = all.into_iter().map(|(n, by)| u64::from(n.next_multiple_of(by.max(1)))).product();
+        (computed, chained && !atom.takes_accumulators())
+    };
+    atoms.min_by_key(cost)
 }
 
 /// The numbers of warps along M and N: with the least work for each warp, then the fewest operands to read, then the most warps along M.
@@ -300,8 +326,12 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     {
         return Source::Registers;
     }
-    // The order of axes in the buffer is that of the load, or has the axis along which threads hold adjacent elements last.
+    // Where threads read fragments element by element, and write tiles to shared memory themselves, adjacent elements along K are adjacent there.
+    let along_k = if is_a { [0, 1] } else { [1, 0] };
+    let read_singly = plan.target.matrix_move(Place::Registers).is_none() && plan.target.lane_copies().is_none();
+    // Otherwise the order of axes is that of the load, or has the axis along which threads hold adjacent elements last.
     let order = match (root(kernel, arg), plan.layout(arg)) {
+        (_, _) if read_singly && matches!(mma.method, Method::Atom(_)) => along_k,
         (Some((_, transposed)), _) => {
             if transposed {
                 [1, 0]
@@ -312,13 +342,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
         (None, Some(layout)) if mma.batch == 1 && !(grouped && mma.staged.0.bits() != 16) => {
             if layout.vector(0) > layout.vector(1) { [1, 0] } else { [0, 1] }
         }
-        (None, _) => {
-            if is_a {
-                [0, 1]
-            } else {
-                [1, 0]
-            }
-        }
+        (None, _) => along_k,
     };
     let (elem, rows, columns) = if is_a { (mma.staged.0, m, k) } else { (mma.staged.1, k, n) };
     let cover = |layout: &Layout, axis: usize| layout.repetitions()[axis] * layout.atom()[axis];

@@ -18,6 +18,7 @@ mod warps;
 pub use classes::is_elementwise;
 pub use error::LowerError;
 pub(crate) use layouts::split_warps;
+pub(crate) use layouts::wide_through_registers;
 pub use layouts::{wide, wide_to_turn};
 pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;

@@ -52,7 +52,8 @@ pub struct Target {
     pub shared_classes: Vec<u32>,
     /// The shared memory of a multiprocessor that the system reserves for each program, in bytes.
     pub shared_reserved: u32,
-    /// The matrix instructions of a warp; for equal element types, the preferred one comes first.
+    /// The matrix instructions of a warp; for equal element types, the preferred one comes first. A later one is used where it computes less
+    /// padding, or where its operands are in registers already.
     pub atoms: Vec<Atom>,
     /// The matrix instructions of a warpgroup, with the maximum N, and the fragments of one of its warps; empty if there are none.
     pub group_atoms: Vec<Atom>,
@@ -113,14 +114,14 @@ impl Target {
         self
     }
 
-    /// The matrix instruction of a warp for these elements of A, B and D, if there is one.
-    pub(crate) fn atom(&self, elems: [Elem; 3]) -> Option<&Atom> {
+    /// The matrix instructions of a warp for these elements of A, B and D, the preferred one first.
+    pub(crate) fn atoms_of(&self, elems: [Elem; 3]) -> impl Iterator<Item = &Atom> {
         of_elements(&self.atoms, elems)
     }
 
     /// The matrix instruction of a warpgroup for these elements of A, B and D, if there is one.
     pub(crate) fn group_atom(&self, elems: [Elem; 3]) -> Option<&Atom> {
-        of_elements(&self.group_atoms, elems)
+        of_elements(&self.group_atoms, elems).next()
     }
 
     /// The engine by which lanes copy to shared memory, each its granules.
@@ -173,6 +174,6 @@ impl Target {
     }
 }
 
-fn of_elements(atoms: &[Atom], elems: [Elem; 3]) -> Option<&Atom> {
-    atoms.iter().find(|atom| [atom.mma.a, atom.mma.b, atom.mma.acc] == elems)
+fn of_elements(atoms: &[Atom], elems: [Elem; 3]) -> impl Iterator<Item = &Atom> {
+    atoms.iter().filter(move |atom| [atom.mma.a, atom.mma.b, atom.mma.acc] == elems)
 }

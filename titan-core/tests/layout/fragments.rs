@@ -113,15 +113,7 @@ fn registers_are_as_many_as_instructions_take() {
 /// 7.1, for instructions of one block with operands of 8, 16 and 32 bits.
 #[test]
 fn fragments_in_columns_are_those_of_the_manual() {
-    let mma = |m, k, a, acc| MmaAtom { m, n: m, k, a, b: a, acc };
-    for (mma, run) in [
-        (mma(16, 16, Elem::F16, Elem::F32), 4),
-        (mma(32, 8, Elem::Bf16, Elem::F32), 4),
-        (mma(16, 32, Elem::I8, Elem::I32), 8),
-        (mma(32, 16, Elem::E4m3, Elem::F32), 8),
-        (mma(16, 8, Elem::Tf32, Elem::F32), 2),
-        (mma(32, 2, Elem::F32, Elem::F32), 1),
-    ] {
+    for (mma, run) in COLUMNS.into_iter().take(6) {
         let atom = Atom::in_columns(mma);
         assert_eq!(atom.check(64), Ok(()), "{mma:?}");
         let m = mma.m;
@@ -140,13 +132,82 @@ fn fragments_in_columns_are_those_of_the_manual() {
     }
 }
 
+/// The instructions of a warp of 64 lanes: m, which is n, and k, with the elements that a lane holds of an operand.
+const COLUMNS: [(MmaAtom, u32); 7] = {
+    const fn mma(m: u32, k: u32, a: Elem, acc: Elem) -> MmaAtom {
+        MmaAtom { m, n: m, k, a, b: a, acc }
+    }
+    [
+        (mma(16, 16, Elem::F16, Elem::F32), 4),
+        (mma(32, 8, Elem::Bf16, Elem::F32), 4),
+        (mma(16, 32, Elem::I8, Elem::I32), 8),
+        (mma(32, 16, Elem::E4m3, Elem::F32), 8),
+        (mma(16, 8, Elem::Tf32, Elem::F32), 2),
+        (mma(32, 2, Elem::F32, Elem::F32), 1),
+        (mma(16, 4, Elem::F64, Elem::F64), 1),
+    ]
+};
+
+/// The same section, "64-bit" rows: a lane holds every fourth row of a column.
+#[test]
+fn results_of_64_bits_are_four_rows_apart() {
+    let acc = Atom::in_columns(COLUMNS[6].0).accumulator(&[16, 16], ONE);
+    for lane in 0..64u32 {
+        for i in 0..4 {
+            assert_eq!(acc.coords(i as usize, lane as usize, 0)[..2], [4 * i + lane / 16, lane % 16]);
+        }
+    }
+}
+
+/// Exchanged operands leave the transpose, and several instructions together hold each element of their operands once.
+#[test]
+fn exchanged_operands_leave_the_transpose() {
+    for (mma, run) in COLUMNS {
+        let plain = Atom::in_columns(mma);
+        for instructions in [1, 2, 4] {
+            let atom = plain.clone().exchanged().over(instructions);
+            assert_eq!(atom.check(64), Ok(()), "{mma:?}");
+            assert_eq!((atom.k, atom.mma), (mma.k * instructions, mma));
+            let m = mma.m;
+            let (acc, turned) = (atom.accumulator(&[m, m], ONE), plain.accumulator(&[m, m], ONE));
+            let a = atom.operand_a(&[m, atom.k], ONE);
+            assert_eq!(atom.operand_b(&[m, atom.k], ONE), a);
+            assert_eq!(a.vector(1), run * instructions, "they are adjacent");
+            for lane in 0..64usize {
+                for i in 0..acc.registers() {
+                    let [row, column, ..] = turned.coords(i, lane, 0);
+                    assert_eq!(acc.coords(i, lane, 0)[..2], [column, row]);
+                }
+                // All lanes of a row together give an instruction elements that no other instruction has.
+                for i in 0..a.registers() as u32 {
+                    let at = [lane as u32 % m, run * instructions * (lane as u32 / m) + i];
+                    assert_eq!(a.coords(i as usize, lane, 0)[..2], at);
+                }
+            }
+        }
+    }
+}
+
+/// An accumulator becomes an operand within registers if as many elements of a row are adjacent in both: one of 64 bits, or four of 32 bits.
+#[test]
+fn accumulators_become_operands() {
+    for (mma, run) in COLUMNS {
+        for instructions in [1, 2, 4] {
+            let atom = Atom::in_columns(mma).over(instructions);
+            let alike = run * instructions == if mma.acc.bits() == 64 { 1 } else { 4 };
+            assert_eq!(atom.clone().exchanged().takes_accumulators(), alike, "{instructions} {mma:?}");
+            assert!(!atom.takes_accumulators(), "columns are not rows");
+        }
+    }
+}
+
 #[test]
 fn fragments_that_do_not_hold_their_operands_are_refused() {
-    for (right, lanes) in ATOMS
-        .iter()
-        .map(|mma| (quads(mma), 32))
-        .chain([(Atom::in_columns(MmaAtom { m: 16, n: 16, k: 16, a: Elem::F16, b: Elem::F16, acc: Elem::F32 }), 64)])
-    {
+    let columns = COLUMNS.map(|(mma, _)| Atom::in_columns(mma));
+    let exchanged = columns.clone().map(Atom::exchanged);
+    let wide = exchanged.clone().map(|atom| atom.over(2));
+    let of_waves = columns.into_iter().chain(exchanged).chain(wide).map(|atom| (atom, 64));
+    for (right, lanes) in ATOMS.iter().map(|mma| (quads(mma), 32)).chain(of_waves) {
         assert_eq!(right.check(lanes), Ok(()), "{right:?}");
         assert!(right.check(96 - lanes).is_err(), "a warp of other lanes: {right:?}");
         let mut wrong: Vec<Atom> = Vec::new();
@@ -168,7 +229,11 @@ fn fragments_that_do_not_hold_their_operands_are_refused() {
         change(&|atom| atom.acc.registers.push(Bit::Step { axis: 0, by: atom.rows }));
         change(&|atom| _ = atom.acc.registers.pop());
         change(&|atom| atom.rows *= 2);
-        change(&|atom| atom.mma.k *= 2);
+        change(&|atom| atom.columns /= 2);
+        change(&|atom| atom.k *= 2);
+        change(&|atom| atom.k /= 2);
+        change(&|atom| atom.mma.k *= 4);
+        change(&|atom| atom.mma.k = 0);
         for atom in wrong {
             assert!(atom.check(lanes).is_err(), "{atom:?}");
         }

@@ -4,6 +4,7 @@ use super::memory::SHARED_BASE;
 use super::{Machine, Mask};
 use titan_core::ir::Elem;
 use titan_core::lane::{MmaAtom, NvOp, Op, OpKind, Shuffle, Space, Vote};
+use titan_core::num;
 
 impl Machine<'_> {
     pub(super) fn exchange(&mut self, op: &Op, mask: &Mask) {
@@ -81,6 +82,9 @@ impl Machine<'_> {
     fn mma(&self, op: &Op, atom: &MmaAtom, first: usize) -> Vec<Vec<u64>> {
         let lanes = self.func.lanes as usize;
         let count = atom.registers(self.func.lanes);
+        if lanes == 64 {
+            return self.mma_of_waves(op, atom, first);
+        }
         if atom.acc != Elem::I32 {
             return vec![vec![0; count.c]; lanes];
         }
@@ -111,5 +115,53 @@ impl Machine<'_> {
                     .collect()
             })
             .collect()
+    }
+
+    /// Products by a wave of 64 lanes, by the manual of MI300, section 7.1.4, with A and B exchanged: of A and B, lane `m q + i` has the `q`-th
+    /// run of row `i`; of D, four adjacent columns of row `i` of every `256 / m`, or one of every `64 / m` of 64 bits. A sum is rounded once.
+    fn mma_of_waves(&self, op: &Op, atom: &MmaAtom, first: usize) -> Vec<Vec<u64>> {
+        let count = atom.registers(64);
+        let (m, k) = (atom.m as usize, atom.k as usize);
+        let run = k * m / 64;
+        let bits = atom.a.bits() as usize;
+        let register = |arg: usize, lane: usize| self.get(op.args[arg], first + lane);
+        let raw = |arg: usize, row: usize, at: usize| {
+            let (lane, item) = (row + m * (at / run), at % run);
+            let word = register(arg + item * bits / bits.max(32), lane);
+            if bits < 32 { word >> (item * bits % 32) & ((1 << bits) - 1) } else { word }
+        };
+        let mut out = vec![vec![0; count.c]; 64];
+        for (lane, out) in out.iter_mut().enumerate() {
+            for (item, out) in out.iter_mut().enumerate() {
+                let (row, q) = (lane % m, lane / m);
+                let column =
+                    if atom.acc.bits() == 64 { 64 / m * item + q } else { item / 4 * (256 / m) + 4 * q + item % 4 };
+                let pairs = (0..k).map(|at| (raw(0, row, at), raw(count.a, column, at)));
+                *out = sum(atom, pairs, register(count.a + count.b + item, lane));
+            }
+        }
+        out
+    }
+}
+
+/// The sum of the products of elements and of `c`, all by their bits.
+fn sum(atom: &MmaAtom, pairs: impl Iterator<Item = (u64, u64)>, c: u64) -> u64 {
+    let number = |bits: u64| match atom.a {
+        Elem::F16 => num::f16_to_f64(bits as u16),
+        Elem::Bf16 => num::bf16_to_f64(bits as u16),
+        Elem::F64 => f64::from_bits(bits),
+        _ => f32::from_bits(bits as u32).into(),
+    };
+    match atom.acc {
+        Elem::I32 => {
+            let product = |(x, y): (u64, u64)| i32::from((x as u8).cast_signed()) * i32::from((y as u8).cast_signed());
+            let sum = pairs.map(product).fold((c as u32).cast_signed(), i32::wrapping_add);
+            sum.cast_unsigned().into()
+        }
+        Elem::F64 => pairs.fold(f64::from_bits(c), |sum, (x, y)| number(x).mul_add(number(y), sum)).to_bits(),
+        _ => {
+            let products: f64 = pairs.map(|(x, y)| number(x) * number(y)).sum();
+            ((products + f64::from(f32::from_bits(c as u32))) as f32).to_bits().into()
+        }
     }
 }

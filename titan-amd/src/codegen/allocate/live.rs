@@ -9,6 +9,7 @@
 //! take the place of an operand of the same instruction, except where an instruction could write a part of its result before it has read
 //! all operands ([`early`]).
 
+use super::spill::takes_either;
 use crate::codegen::machine_ir::{Block, Code, Inst, Kind, Operand};
 use crate::isa::{Access, Unit};
 
@@ -23,7 +24,7 @@ pub(crate) struct Range {
 #[derive(Clone, Debug)]
 pub(crate) struct Lives {
     pub(crate) ranges: Vec<Vec<Range>>,
-    /// The number of reads and writes of each register, where one in a loop counts ten times.
+    /// The number of reads and writes of each register that need it in its file, where one in a loop counts ten times.
     pub(crate) uses: Vec<u64>,
 }
 
@@ -170,10 +171,10 @@ fn block_lives(code: &Code, block: Block, start: usize, mut live: Set, lives: &m
     }
     for (i, inst) in insts.iter().enumerate().rev() {
         let at = point(start + i);
-        for (access, operand) in inst.accesses() {
+        for (number, (access, operand)) in inst.accesses().enumerate() {
             let Operand::Part(part) = operand else { continue };
             let reg = part.reg.index();
-            lives.uses[reg] += weight;
+            lives.uses[reg] += if takes_either(inst, number) { 0 } else { weight };
             if access == Access::Read {
                 continue;
             }

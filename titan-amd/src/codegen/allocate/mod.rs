@@ -38,14 +38,43 @@ pub(crate) struct Allocated {
 /// Rounds of spills, of which each spills new registers.
 const ROUNDS: u32 = 64;
 
-/// Allocates the registers of some code.
-pub(crate) fn allocate(mut code: Code, machine: &Machine) -> Result<Allocated, Fault> {
+/// The numbers of vector and of accumulation registers that a wave may have, those to try first at the start.
+///
+/// All waves of a program run at once, on the SIMD units of one compute unit, whose registers they share equally (ISA §3.6.4). A wave with
+/// half of the registers of a unit or less has to divide them among both files: all vector registers at first, which need no copies.
+///
+/// **Example.** 8 waves on 4 units are 2 on each, so that a wave has 256 of 512 registers: 256 and 0, then 192 and 64, then 128 and 128.
+fn shares(machine: &Machine, threads: u32) -> Vec<[u32; 2]> {
+    let waves = threads.div_ceil(machine.wave_size).div_ceil(machine.simds_per_cu).max(1);
+    let all = machine.vgprs_per_simd / waves / machine.vgpr_granule * machine.vgpr_granule;
+    let vector = |part: u32| (all * part / 4).min(machine.arch_vgprs) / machine.vgpr_granule * machine.vgpr_granule;
+    let mut shares: Vec<[u32; 2]> =
+        [4, 3, 2].map(vector).into_iter().map(|v| [v, (all - v).min(machine.acc_vgprs)]).collect();
+    shares.dedup();
+    shares
+}
+
+/// Allocates the registers of some code, for waves of a program with so many threads.
+pub(crate) fn allocate(code: &Code, machine: &Machine, threads: u32) -> Result<Allocated, Fault> {
+    let mut first = None;
+    for share in shares(machine, threads) {
+        match within(code.clone(), machine, share) {
+            Ok(allocated) => return Ok(allocated),
+            Err(fault) => _ = first.get_or_insert(fault),
+        }
+    }
+    Err(first.unwrap_or_else(|| Fault::Defect("a machine without registers".to_owned())))
+}
+
+/// Allocates so many vector and accumulation registers at most.
+fn within(mut code: Code, machine: &Machine, [vector, accumulation]: [u32; 2]) -> Result<Allocated, Fault> {
     let small = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
     let available = [
         Available { first: FIXED_SCALARS.into(), end: small(machine.sgprs) },
-        Available { first: FIXED_VECTORS.into(), end: small(machine.arch_vgprs) },
-        Available { first: 0, end: small(machine.acc_vgprs) },
+        Available { first: FIXED_VECTORS.into(), end: small(vector) },
+        Available { first: 0, end: small(accumulation) },
     ];
+    let limits = [machine.sgprs, vector + accumulation];
     let mut spills = Spills::default();
     for _ in 0..ROUNDS {
         let lives = live::lives(&code);
@@ -55,20 +84,21 @@ pub(crate) fn allocate(mut code: Code, machine: &Machine) -> Result<Allocated, F
         };
         // More than the one that has no place: the pressure of what follows is likely as high.
         let chosen = match full.file {
-            File::S | File::V => spill::choose(&code, &lives, full.reg, &spills, 16),
-            File::A => Vec::new(),
+            File::S => spill::choose(&code, &lives, full.reg, &spills, 16),
+            File::V if accumulation > 0 => spill::choose(&code, &lives, full.reg, &spills, 16),
+            File::V | File::A => Vec::new(),
         };
         if chosen.is_empty() {
-            return Err(exceeded(&code, &lives, machine));
+            return Err(exceeded(&code, &lives, limits));
         }
         spill::spill(&mut code, &chosen, &mut spills);
     }
     let lives = live::lives(&code);
-    Err(exceeded(&code, &lives, machine))
+    Err(exceeded(&code, &lives, limits))
 }
 
 /// The error for code that needs more registers than there are, at the line where most of them live.
-fn exceeded(code: &Code, lives: &Lives, machine: &Machine) -> Fault {
+fn exceeded(code: &Code, lives: &Lives, limits: [u32; 2]) -> Fault {
     let mut at = vec![[0u32; 3]; 2 * code.len() + 2];
     for (register, ranges) in code.registers.iter().zip(&lives.ranges) {
         for range in ranges {
@@ -79,19 +109,15 @@ fn exceeded(code: &Code, lives: &Lives, machine: &Machine) -> Fault {
             }
         }
     }
-    let limits = [machine.sgprs, machine.arch_vgprs, machine.acc_vgprs];
-    let worst = |point: &[u32; 3]| {
-        let vector = point[1] + point[2];
-        (point[0] * 1000 / limits[0]).max(vector * 1000 / (limits[1] + limits[2]))
-    };
+    let worst = |point: &[u32; 3]| (point[0] * 1000 / limits[0]).max((point[1] + point[2]) * 1000 / limits[1]);
     let (point, most) =
         at.iter().enumerate().max_by_key(|(i, p)| (worst(p), std::cmp::Reverse(*i))).unwrap_or((0, &[0; 3]));
     let insts: Vec<&Inst> = code.order.iter().flat_map(|b| code.insts(*b)).collect();
     let loc = insts.get(point / 2).map_or_else(Loc::default, |inst| inst.loc);
     let why = format!(
-        "has {} scalar and {} vector registers, and this code needs {} and {} here",
+        "has {} scalar and {} vector registers for each wave of this program, and this code needs {} and {} here",
         limits[0],
-        limits[1] + limits[2],
+        limits[1],
         most[0] + u32::from(FIXED_SCALARS),
         most[1] + most[2] + u32::from(FIXED_VECTORS),
     );

@@ -2,7 +2,7 @@
 //!
 //! | file | is kept in | copies |
 //! |---|---|---|
-//! | vector | an accumulation register, which no instruction of this code generator uses otherwise | `v_accvgpr_read_b32`, `v_accvgpr_write_b32` |
+//! | vector | an accumulation register | `v_accvgpr_read_b32`, `v_accvgpr_write_b32`; matrix instructions use it where it is |
 //! | scalar | a lane of a vector register, which is kept for nothing else | `v_readlane_b32`, `v_writelane_b32` |
 //!
 //! Every instruction that reads a spilled register reads a copy that is made before, and every one that writes it writes a register from which
@@ -10,12 +10,15 @@
 //! other lanes of a spilled register keep their contents, as they would in a vector register. Copies of scalar registers do not depend on
 //! which lanes are active (ISA §12.11, `V_READLANE_B32`: `exec` is ignored).
 //!
+//! A matrix instruction has a bit for each of its factors, and one for its accumulator, that tells vector from accumulation registers (ISA
+//! §7.1.1). So accumulators, whose loops do nothing else with them, are kept in accumulation registers without copies.
+//!
 //! The registers that are spilled are those that free the most room for the fewest copies: of the registers that live where no place was
-//! free, those with the longest lifetime for each read and write.
+//! free, those with the longest lifetime for each read and write that needs a copy.
 
 use super::live::Lives;
 use crate::codegen::machine_ir::{Code, File, Inst, Kind, Operand, Part, Reg, Register};
-use crate::isa::{Access, Form, Operand as Isa};
+use crate::isa::{Access, Class, Form, Operand as Isa};
 
 /// What is spilled so far.
 #[derive(Clone, Debug, Default)]
@@ -68,8 +71,7 @@ pub(crate) fn spill(code: &mut Code, regs: &[Reg], spills: &mut Spills) {
         homes[reg.index()] = Some(match register.file {
             File::S => Home::Lanes((0..register.words).map(|_| spills.lane(code)).collect()),
             File::V | File::A => {
-                // It is written word by word from now on.
-                code.registers[reg.index()] = Register { file: File::A, align: 1, ..register };
+                code.registers[reg.index()] = Register { file: File::A, ..register };
                 Home::Same
             }
         });
@@ -148,6 +150,26 @@ fn start(part: Part, like: &Inst) -> Inst {
     Inst { kind: Kind::Start, operands: vec![part.into()], loc: like.loc, added: true }
 }
 
+/// Whether an operand may be vector or accumulation registers: a factor of a matrix instruction, or its accumulator if what is read of it is
+/// what is written, or a constant.
+pub(crate) fn takes_either(inst: &Inst, operand: usize) -> bool {
+    let Kind::Row { row, form, .. } = &inst.kind else { return false };
+    let class = |i: usize| row.args_in(*form).as_slice().get(i).map(|arg| arg.class);
+    let of = |class: Class| {
+        let args = row.args_in(*form);
+        let at = args.as_slice().iter().position(|arg| arg.class == class);
+        at.and_then(|at| inst.operands.get(at)).copied()
+    };
+    match class(operand) {
+        Some(Class::MatrixAb) => true,
+        Some(Class::MatrixC | Class::MatrixD) => match (of(Class::MatrixD), of(Class::MatrixC)) {
+            (Some(_), Some(Operand::Isa(Isa::Inline(_)))) => true,
+            (d, c) => d == c,
+        },
+        Some(_) | None => false,
+    }
+}
+
 /// Adds an instruction and the copies around it.
 fn around(code: &mut Code, mut inst: Inst, homes: &[Option<Home>], spills: &mut Spills, out: &mut Vec<Inst>) {
     let begins = inst.kind == Kind::Start;
@@ -163,6 +185,13 @@ fn around(code: &mut Code, mut inst: Inst, homes: &[Option<Home>], spills: &mut 
             continue;
         }
         let access = accesses.get(i).copied().unwrap_or(Access::Read);
+        if takes_either(&inst, i) {
+            if access == Access::Write && !code.registers[part.reg.index()].pieces {
+                let words = code.registers[part.reg.index()].words;
+                out.push(start(Part { reg: part.reg, first: 0, words }, &inst));
+            }
+            continue;
+        }
         let known = made.iter().find(|(from, _)| *from == part && access == Access::Read).map(|(_, copy)| *copy);
         let own = known.unwrap_or_else(|| {
             let (file, align) =

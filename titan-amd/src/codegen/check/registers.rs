@@ -322,6 +322,6 @@ fn fits(code: &Code, part: Part, places: &[Machine]) -> Result<(), String> {
     };
     // The start of a lifetime names the place where the register is kept.
     let whole = part.first == 0 && part.words == register.words;
-    let aligned = *file == File::A || !whole || first.is_multiple_of(register.align);
+    let aligned = !whole || first.is_multiple_of(register.align);
     if file_fits && aligned { Ok(()) } else { Err(format!("{} is in registers that it cannot have", part.reg)) }
 }

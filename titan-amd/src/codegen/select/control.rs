@@ -60,6 +60,7 @@ impl Select<'_> {
     pub(super) fn block(&mut self, region: Region) -> Result<bool, Fault> {
         let func = self.func;
         let mut reaches = false;
+        let outer = std::mem::replace(&mut self.region, region);
         for id in &func.block(region).ops {
             let op = func.op(*id);
             self.loc = op.loc;
@@ -84,10 +85,17 @@ impl Select<'_> {
                 | Family::Order
                 | Family::Group(_)
                 | Family::Barrier(_)
-                | Family::Flow(Flow::Roles(_)) => self.op(op),
+                | Family::Flow(Flow::Roles(_)) => {
+                    let start = (self.block, self.code.insts(self.block).len());
+                    let registers = self.code.registers.len();
+                    self.op(op).inspect(|()| self.place_result(op, registers, start))
+                }
             };
             done.map_err(|fault| fault.at(func, self.target, op))?;
         }
+        self.made.retain(|(of, _, _)| *of != region);
+        self.selectors.retain(|(of, _, _)| *of != region);
+        self.region = outer;
         Ok(reaches)
     }
 
@@ -121,7 +129,7 @@ impl Select<'_> {
         for i in 0..srcs.len() {
             // A variable that an earlier copy sets is saved before.
             let overwritten = match srcs[i] {
-                Src::S(part) | Src::V(part) => to[..i.min(to.len())].iter().any(|spot| reg_of(*spot) == Some(part.reg)),
+                Src::S(part) | Src::V(part) => to[..i.min(to.len())].iter().any(|spot| overlaps(*spot, part)),
                 Src::Bits(_) | Src::Isa(_) => false,
             };
             if overwritten {
@@ -208,11 +216,7 @@ impl Select<'_> {
         };
         let (yes, no) = (*yes, *no);
         let uniform = self.is_uniform(cond);
-        let mut results = Vec::new();
-        for value in &op.results {
-            let scalar = self.is_uniform(*value);
-            results.push(self.variable(*value, scalar, uniform)?);
-        }
+        let results = self.variables(&op.results, uniform)?;
         if let Some(bits) = self.func.constant(cond) {
             return self.arm(if bits == 0 { no } else { yes }, &results).map(drop);
         }
@@ -267,10 +271,12 @@ impl Select<'_> {
     }
 }
 
-/// The register of a variable.
-const fn reg_of(spot: Spot) -> Option<crate::codegen::machine_ir::Reg> {
+/// Whether a variable has words of a part.
+fn overlaps(spot: Spot, part: Part) -> bool {
     match spot {
-        Spot::S(part) | Spot::V(part) | Spot::Mask(part) => Some(part.reg),
-        Spot::Bits(_) => None,
+        Spot::S(own) | Spot::V(own) | Spot::Mask(own) => {
+            own.reg == part.reg && own.first < part.first + part.words && part.first < own.first + own.words
+        }
+        Spot::Bits(_) => false,
     }
 }

@@ -130,6 +130,22 @@ impl Select<'_> {
         self.valu("v_mov_b32", &[to.into()], &[src], &[])
     }
 
+    /// Moves words to a vector register, two at once where both are 0.
+    pub(super) fn move_words(&mut self, to: Part, words: &[Src]) -> Done {
+        let mut at = 0;
+        for pair in words.chunks(2) {
+            if pair == [Src::Bits(0); 2] {
+                self.valu("v_mov_b64", &[to.slice(at, 2).into()], &[Src::Bits(0)], &[])?;
+            } else {
+                for (n, word) in (at..).zip(pair) {
+                    self.move_word(to.word(n), *word)?;
+                }
+            }
+            at += 2;
+        }
+        Ok(())
+    }
+
     /// Moves one word to a scalar register.
     pub(super) fn move_scalar(&mut self, to: Part, src: Src) -> Done {
         self.salu("s_mov_b32", Some(to.into()), &[src])

@@ -82,12 +82,7 @@ impl Select<'_> {
             ([], []) => None,
             (_, _) => return Err(Fault::Defect("a `for` takes three bounds and counts".to_owned())),
         };
-        let mut all = Vec::new();
-        for value in carried {
-            let scalar = self.is_uniform(*value);
-            all.push(self.variable(*value, scalar, !apart)?);
-        }
-        let carried = all;
+        let carried = self.variables(carried, !apart)?;
         let results = self.results(op, (counted, !apart), &carried)?;
         self.copies(&carried, init)?;
         let separate = counted && carried != results;
@@ -124,11 +119,14 @@ impl Select<'_> {
 
     /// The registers of the results. Those of a counted loop are its carried values where they are of the same kind.
     fn results(&mut self, op: &Op, (counted, together): (bool, bool), carried: &[Spot]) -> Result<Vec<Spot>, Fault> {
+        if !counted {
+            return self.variables(&op.results, together);
+        }
         let mut results = Vec::new();
         for (i, value) in op.results.iter().enumerate() {
             let scalar = self.is_uniform(*value);
-            let shared = carried.get(i).copied().filter(|spot| counted && matches!(spot, Spot::S(_)) == scalar);
-            let shared = shared.or_else(|| carried.get(i).copied().filter(|s| counted && matches!(s, Spot::Mask(_))));
+            let shared = carried.get(i).copied().filter(|spot| matches!(spot, Spot::S(_)) == scalar);
+            let shared = shared.or_else(|| carried.get(i).copied().filter(|s| matches!(s, Spot::Mask(_))));
             match shared {
                 Some(spot) => {
                     self.set(*value, spot);

@@ -11,7 +11,7 @@
 
 use super::{Select, Spot, Src};
 use crate::codegen::error::{Done, Fault, first};
-use crate::codegen::machine_ir::{File, Operand, Part};
+use crate::codegen::machine_ir::{Block, File, Operand, Part};
 use crate::isa::{Field, Form, Operand as Isa};
 use titan_core::lane::{IntBin, Op, OpKind, Space, Value};
 
@@ -76,6 +76,17 @@ pub(super) struct Address {
 
 /// The lanes that were active before a masked access.
 pub(super) struct Masked(Option<Part>);
+
+/// Masked loads that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loads {
+    block: Block,
+    /// The number of the instruction that masks the first of them, and of the one after the last of them.
+    first: usize,
+    end: usize,
+    /// The lanes that were active before.
+    saved: Part,
+}
 
 impl Select<'_> {
     /// The address of a value and a constant. The operands of a global address are those in the order of its text: the address, and the
@@ -180,28 +191,79 @@ impl Select<'_> {
         }
     }
 
+    /// The number of instructions of the current block.
+    fn position(&self) -> usize {
+        self.code.insts(self.block).len()
+    }
+
+    /// Makes only the lanes of a mask active for a load, after some words were set for the others. If this follows another masked load, the
+    /// lanes of one mask are exchanged for those of the other, and constant words are set before the first of these loads:
+    ///
+    /// ```text
+    /// v_mov a, 0                              v_mov a, 0
+    /// s_and_saveexec saved, m                 v_mov b, 0
+    /// load a                                  s_and_saveexec saved, m
+    /// s_mov exec, saved               ─▶      load a
+    /// v_mov b, 0                              s_and exec, saved, n
+    /// s_and_saveexec saved', n                load b
+    /// load b                                  s_mov exec, saved
+    /// s_mov exec, saved'
+    /// ```
+    fn only_after(&mut self, out: Part, words: &[Src], mask: Option<Src>) -> Result<Masked, Fault> {
+        let constant = words.iter().all(|word| matches!(word, Src::Bits(_)));
+        let open = self.row_of_loads.filter(|open| open.block == self.block && open.end == self.position() && constant);
+        let (Some(open), Some(mask)) = (open, mask) else {
+            self.begin(out);
+            self.move_words(out, words)?;
+            let at = self.position();
+            let masked = self.only(mask)?;
+            self.row_of_loads = masked.0.map(|saved| Loads { block: self.block, first: at, end: 0, saved });
+            return Ok(masked);
+        };
+        let insts = &mut self.code.blocks[self.block.index()].insts;
+        insts.pop();
+        let behind = insts.split_off(open.first);
+        self.begin(out);
+        self.move_words(out, words)?;
+        let first = self.position();
+        self.code.blocks[self.block.index()].insts.extend(behind);
+        self.salu("s_and_b64", Some(Self::EXEC), &[Src::S(open.saved), mask])?;
+        self.row_of_loads = Some(Loads { first, ..open });
+        Ok(Masked(Some(open.saved)))
+    }
+
     pub(super) fn load(&mut self, access: Access, op: &Op) -> Done {
         let (mask, args) = self.mask(access.masked, &op.args)?;
         let at = self.address(access.space, first(args)?, access.offset)?;
-        let others: Vec<Value> = args.iter().skip(1).copied().collect();
+        let others = args.iter().skip(1).map(|value| self.src(*value)).collect::<Result<Vec<Src>, Fault>>()?;
         let whole = access.bytes >= 4;
-        let out =
-            if mask.is_some() { self.pieces(File::V, access.words()) } else { self.fresh(File::V, access.words()) };
-        if mask.is_some() {
+        // What lanes without the load have before it is their result, unless it is several elements that are unpacked afterwards.
+        let set = whole || access.n == 1 || others.iter().all(|other| *other == Src::Bits(0));
+        let out = if mask.is_some() {
+            self.register(File::V, access.words(), true)
+        } else {
+            self.fresh(File::V, access.words())
+        };
+        let masked = if mask.is_some() {
             let each = access.bytes / 4;
+            let mut words = Vec::new();
             for n in 0..access.words() {
-                let src = match others.get(usize::from(n / each.max(1))) {
-                    Some(other) if whole => self.src(*other)?.word(n % each),
+                words.push(match others.get(usize::from(n / each.max(1))) {
+                    Some(other) if set && whole => other.word(n % each),
+                    Some(other) if set => *other,
                     Some(_) | None => Src::Bits(0),
-                };
-                self.move_word(out.word(n), src)?;
+                });
             }
-        }
-        let masked = self.only(mask)?;
+            self.only_after(out, &words, mask)?
+        } else {
+            Masked(None)
+        };
         let mut operands = vec![out.into()];
         operands.extend(at.operands);
         self.full(access.load()?, Form::Base, &operands, &Self::offset_field(access.space, at.offset))?;
         self.unmask(&masked)?;
+        let end = self.position();
+        self.row_of_loads = self.row_of_loads.filter(|_| masked.0.is_some()).map(|open| Loads { end, ..open });
         if whole {
             let each = access.bytes / 4;
             for (n, value) in (0..access.n).zip(&op.results) {
@@ -212,9 +274,8 @@ impl Select<'_> {
         for (n, value) in (0..access.n).zip(&op.results) {
             let element = self.element(access, out, n)?;
             let element = match (mask, others.get(usize::from(n))) {
-                (Some(mask), Some(other)) => {
-                    let other = self.src(*other)?;
-                    self.valu_new("v_cndmask_b32", 1, &[other, Src::V(element), mask])?
+                (Some(mask), Some(other)) if !set => {
+                    self.valu_new("v_cndmask_b32", 1, &[*other, Src::V(element), mask])?
                 }
                 (_, _) => element,
             };
@@ -278,7 +339,7 @@ impl Select<'_> {
 }
 
 /// The words as consecutive ones of one register that begin where a tuple may, if they are that.
-fn consecutive(words: &[Src]) -> Option<Part> {
+pub(super) fn consecutive(words: &[Src]) -> Option<Part> {
     let Some(Src::V(first)) = words.first() else { return None };
     let count = u8::try_from(words.len()).ok()?;
     let in_order = (0..count).zip(words).all(|(n, word)| *word == Src::V(Part { first: first.first + n, ..*first }));

@@ -10,6 +10,7 @@
 //! | `words` | indices, selection, packing |
 //! | `memory`, `atomic`, `swap` | loads, stores, atomic updates, compare-and-swap of 16 bits |
 //! | `exchange` | shuffles, votes, barriers |
+//! | `matrix`, `tuples` | matrix instructions, accumulators as consecutive registers |
 //!
 //! # Where values are
 //!
@@ -29,8 +30,8 @@
 //! loops without lanes are jumped over. So a value that is the same in all lanes is one that an active lane has computed, scalar code has a
 //! defined result, and loops with uniform bounds end.
 //!
-//! Deliberately absent: order of instructions (they are in the order of the lane IR), sharing of equal constants, matrix instructions,
-//! buffers with bounds. Operations that only other machines have are errors.
+//! Deliberately absent: order of instructions (they are in the order of the lane IR), sharing of equal constants, buffers with
+//! bounds. Operations that only other machines have are errors.
 
 mod atomic;
 mod control;
@@ -43,10 +44,12 @@ mod int;
 mod leave;
 mod long;
 mod loops;
+mod matrix;
 mod memory;
 mod root;
 mod swap;
 mod table;
+mod tuples;
 mod wide;
 mod words;
 
@@ -54,10 +57,12 @@ use super::error::{Done, Fault};
 use super::machine_ir::{Block, BlockData, Code, File, Inst, Kind, Operand, Part, Reg, Register};
 use crate::isa::Operand as Isa;
 use control::Frame;
+pub use matrix::matrix_row;
 use titan_core::ir::Loc;
 use titan_core::lane::uniform::{self, Level, Uniformity};
-use titan_core::lane::{Func, Op, Ty, Value};
+use titan_core::lane::{Block as Region, Func, Op, Ty, Value};
 use titan_core::launch::abi;
+use tuples::Tuples;
 
 /// The address of the arguments, at the start of the kernel: LLVM, "Initial Kernel Execution State".
 pub(crate) const KERNARG: Isa = Isa::S(0, 2);
@@ -132,6 +137,14 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         offsets,
         grid_at: bytes.next_multiple_of(8),
         reads_grid: false,
+        tuples: Tuples::of(func),
+        region: func.body,
+        accumulators: Vec::new(),
+        made: Vec::new(),
+        selectors: Vec::new(),
+        row_of_loads: None,
+        gathering: Vec::new(),
+        placed: Vec::new(),
     };
     select.end = select.new_block();
     let entry = select.new_block();
@@ -168,6 +181,22 @@ pub(super) struct Select<'a> {
     offsets: Vec<usize>,
     grid_at: usize,
     reads_grid: bool,
+    /// The values that are consecutive registers.
+    tuples: Tuples,
+    /// The region whose operations are selected.
+    region: Region,
+    /// The registers that hold nothing but accumulators.
+    accumulators: Vec<Reg>,
+    /// The operands that were gathered in tuples, with the regions in which they were.
+    made: Vec<(Region, Vec<Value>, Part)>,
+    /// The operands of `v_perm_b32` that select bytes, with the regions in which they were made.
+    selectors: Vec<(Region, u64, Part)>,
+    /// The masked loads at the end of the current block.
+    row_of_loads: Option<memory::Loads>,
+    /// The tuples of accumulators whose elements operations write one by one, by the number of their list.
+    gathering: Vec<(usize, Part)>,
+    /// The values that are there.
+    placed: Vec<Value>,
 }
 
 impl Select<'_> {
@@ -193,8 +222,13 @@ impl Select<'_> {
     /// A new register that is written by parts or in several places, whose lifetime starts here.
     fn pieces(&mut self, file: File, words: u8) -> Part {
         let part = self.register(file, words, true);
-        self.push(Inst { kind: Kind::Start, operands: vec![part.into()], loc: self.loc, added: false });
+        self.begin(part);
         part
+    }
+
+    /// The start of the lifetime of a register that is written by parts or in several places.
+    fn begin(&mut self, part: Part) {
+        self.push(Inst { kind: Kind::Start, operands: vec![part.into()], loc: self.loc, added: false });
     }
 
     fn register(&mut self, file: File, words: u8, pieces: bool) -> Part {

@@ -95,7 +95,7 @@ impl Select<'_> {
 
             OpKind::Nv(op) => Err(Fault::Refused(lacking(op).to_owned())),
             OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait => only_elsewhere(ROLES),
-            OpKind::Mma(_) => only_elsewhere("TITAN does not select its matrix instructions yet"),
+            OpKind::Mma(atom) => self.mma(atom, op),
 
             OpKind::Buffer(_) | OpKind::Access { .. } => {
                 Err(Fault::Defect("shared memory is to be allocated, and barriers placed, before".to_owned()))

@@ -4,7 +4,7 @@ use super::{KERNARG, Select, Spot, Src};
 use crate::codegen::error::{Done, Fault, first, three};
 use crate::codegen::machine_ir::{File, Part};
 use crate::isa::Operand as Isa;
-use titan_core::lane::{Op, Ty};
+use titan_core::lane::{Op, OpKind, Ty, Value};
 
 /// The bits of a work item's number along axis 0: LLVM, "Initial Kernel Execution State", packed work-item IDs.
 const ITEM_BITS: u64 = 0x3ff;
@@ -135,9 +135,25 @@ impl Select<'_> {
             parts.push(self.src(*arg)?);
         }
         match (parts.as_slice(), self.func.ty(value)) {
+            ([Src::Bits(low), Src::Bits(high)], Ty::B16 | Ty::B32 | Ty::Pred) => {
+                self.set(value, Spot::Bits(low & 0xffff | (high & 0xffff) << 16));
+                Ok(())
+            }
+            ([Src::Bits(a), Src::Bits(b), Src::Bits(c), Src::Bits(d)], _) => {
+                let bytes = [a, b, c, d].into_iter().rev().fold(0, |all, byte| all << 8 | byte & 0xff);
+                self.set(value, Spot::Bits(bytes));
+                Ok(())
+            }
             ([low, high], Ty::B64) => self.pack_words([*low, *high], op),
             ([low, high], Ty::B16 | Ty::B32 | Ty::Pred) => {
-                let packed = self.halves(*low, *high)?;
+                let of_words = match op.args.as_slice() {
+                    [a, b] => self.half_of(*a)?.zip(self.half_of(*b)?),
+                    _ => None,
+                };
+                let packed = match of_words {
+                    Some((a, b)) => self.two_halves(a, b)?,
+                    None => self.halves(*low, *high)?,
+                };
                 self.set(value, Spot::V(packed));
                 Ok(())
             }
@@ -172,10 +188,40 @@ impl Select<'_> {
             }
             (Src::Bits(0), _) => return self.valu_new("v_lshlrev_b32", 1, &[Src::Bits(16), high]),
             (_, Src::Bits(0)) => return self.valu_new("v_and_b32", 1, &[Src::Bits(0xffff), low]),
+            (Src::V(low), Src::V(high)) => return self.two_halves((low, false), (high, false)),
             (_, _) => {}
         }
         let low = self.valu_new("v_and_b32", 1, &[Src::Bits(0xffff), low])?;
         self.valu_new("v_lshl_or_b32", 1, &[high, Src::Bits(16), Src::V(low)])
+    }
+
+    /// The word in a vector register of which a value is a half, and which one.
+    fn half_of(&self, value: Value) -> Result<Option<(Part, bool)>, Fault> {
+        let Some(op) = self.func.def_op(value).filter(|op| op.kind == OpKind::Unpack) else { return Ok(None) };
+        let ([word], [low, high]) = (op.args.as_slice(), op.results.as_slice()) else { return Ok(None) };
+        let is_word = self.func.ty(*word) == Ty::B32 && (value == *low || value == *high);
+        Ok(match self.src(*word)? {
+            Src::V(part) if is_word => Some((part, value == *high)),
+            Src::V(_) | Src::S(_) | Src::Bits(_) | Src::Isa(_) => None,
+        })
+    }
+
+    /// Halves of two words as one word. `v_perm_b32` selects four of the eight bytes of both, of which the second word has those from 0 on:
+    /// ISA §12.11.
+    fn two_halves(&mut self, (low, of_high): (Part, bool), (high, to_high): (Part, bool)) -> Result<Part, Fault> {
+        let bytes = |second: u64, upper: bool| second + if upper { 2 } else { 0 };
+        let (low_at, high_at) = (bytes(0, of_high), bytes(4, to_high));
+        let select = low_at | (low_at + 1) << 8 | high_at << 16 | (high_at + 1) << 24;
+        let known = self.selectors.iter().find(|(region, bits, _)| *region == self.region && *bits == select);
+        let select = match known {
+            Some((_, _, part)) => *part,
+            None => {
+                let part = self.scalar_constant(select, 1)?;
+                self.selectors.push((self.region, select, part));
+                part
+            }
+        };
+        self.valu_new("v_perm_b32", 1, &[Src::V(high), Src::V(low), Src::S(select)])
     }
 
     /// The low bytes of four words as one word, the first one lowest.
