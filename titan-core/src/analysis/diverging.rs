@@ -265,9 +265,9 @@ fn buffer(kernel: &Kernel, mut value: Value) -> Option<Value> {
     // This ends: an operand is defined before its result.
     loop {
         let op = kernel.def_op(value)?;
-        match op.kind {
-            OpKind::Region(RegionOp::Place { .. }) | OpKind::Local(LocalOp::Alloc { .. }) => return Some(value),
-            _ => value = op.args.first().copied()?,
+        if matches!(op.kind, OpKind::Region(RegionOp::Place { .. }) | OpKind::Local(LocalOp::Alloc { .. })) {
+            return Some(value);
         }
+        value = op.args.first().copied()?;
     }
 }

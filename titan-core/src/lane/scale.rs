@@ -174,12 +174,11 @@ fn factor(func: &Func, op: &Op, of: Value) -> Option<u32> {
     if op.results.first().is_none_or(|result| func.ty(*result) != Ty::B32) {
         return None;
     }
-    match op.kind {
-        OpKind::Int(IntBin::Shl) if a == of => 1_u32.checked_shl(constant(b)?),
-        OpKind::Int(IntBin::Mul) if a == of => constant(b),
-        OpKind::Int(IntBin::Mul) if b == of => constant(a),
-        _ => None,
+    if op.kind == OpKind::Int(IntBin::Shl) && a == of {
+        return 1_u32.checked_shl(constant(b)?);
     }
+    let by = if a == of { b } else { a };
+    if op.kind == OpKind::Int(IntBin::Mul) && (a == of || b == of) { constant(by) } else { None }
 }
 
 /// Carried values that are scaled together.
