@@ -63,12 +63,7 @@ fn refused(kernel: &KernelInfo) -> Option<&str> {
 /// What the examples have no code for: how the instances' names begin, and the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("flash_attention::<bf16, 128, 128, 128", MEMORY),
-    ("flash_attention::<bf16, 128, 64, 128", MEMORY),
     ("flash_attention::<f16, 128, 128, 128", MEMORY),
-    ("flash_attention::<f16, 128, 64, 128", MEMORY),
-    ("fp8_gemm_scaled::<128, 128, 128>", MEMORY),
-    ("gemm::<bf16, 128, 256, 64>", MEMORY),
-    ("gemm::<f16, 128, 256, 64>", MEMORY),
     ("gemm_in_turn::<128, 128, 64>", MEMORY),
     ("gemm_in_turn::<32, 32, 16>", ROLES),
     ("gemm_ws::<128, 128, 64>", MEMORY),

@@ -383,19 +383,25 @@ fn prepared(
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    let placed = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target)) {
+    let placed = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled.schedule, kernel.sig.scheduler.is_some()),
         Scheduler::Rule => None,
     };
     Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays, placed })
 }
 
-/// The scheduler of kernels that name none: the modulo scheduler on machines whose threads copy tiles and issue MMAs of warps, on which none of
-/// the loops that are measured is worse by it (docs/scheduling.md). Where copies are in bulk and MMAs of warpgroups, the machine has queues
-/// that the scheduler has no model of.
-fn default_scheduler(target: &Target) -> Scheduler {
+/// The scheduler of kernels that name none: the modulo scheduler for loops over `pipelined(..)` on machines whose threads copy tiles and issue MMAs
+/// of warps, where no loop that is measured has more instructions or stalls by it (docs/scheduling.md).
+///
+/// Loops of fused roles are not shorter by it, and it leaves fewer registers for what is around them: a product of 128 × 128 × 64 in a loop over
+/// tiles has spills. Where copies are in bulk and MMAs of warpgroups, the machine has queues that the scheduler has no model of.
+fn default_scheduler(target: &Target, roles: Roles) -> Scheduler {
     let issued_by_threads = target.lane_copies().is_some() && target.box_copies().is_none();
-    if issued_by_threads && target.group_atoms.is_empty() { Scheduler::Swing } else { Scheduler::Rule }
+    if issued_by_threads && target.group_atoms.is_empty() && roles == Roles::Kept {
+        Scheduler::Swing
+    } else {
+        Scheduler::Rule
+    }
 }
 
 /// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose
