@@ -70,7 +70,7 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     if options.times {
         times(&outcomes);
     }
-    let documented = !options.full || !options.is_everything() || examples_in_docs()?;
+    let documented = !options.is_everything() || examples_in_docs()?;
     summary(&outcomes, since.elapsed());
     if !documented {
         println!("and examples in the documentation");
@@ -78,8 +78,7 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     Ok(passed && documented)
 }
 
-/// Runs the examples in README.md, docs/language.md, docs/host.md and in the documentation of the library; whether all passed. Each is a
-/// program of its own, so that only the full depth runs them.
+/// Runs the examples in README.md, docs/language.md, docs/host.md and in the documentation of the libraries; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn examples_in_docs() -> io::Result<bool> {
     println!("\nexamples in the documentation");
