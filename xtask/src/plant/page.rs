@@ -19,7 +19,7 @@ const INTRODUCTION: &str = "\
 The tests have two depths, and the quick one runs samples. This page shows what the samples still find: each row is a defect of one
 line, as a programmer might make it, that `cargo xtask plant` plants in a copy of the repository before it runs the tests that concern
 it. The defects are in `xtask/defects`. `quick` and `full` are the first test that failed in that depth, or `survived` if none did. The
-full depth is tried only for defects that survive the quick one. The table is written by `cargo xtask plant --full --write`.
+full depth is tried for defects that survive the quick one, but for those with `–`. The table is written by `cargo xtask plant --full --write`.
 
 ";
 const HEAD: &str = "| defect | file | tests | quick | full |\n|---|---|---|---|---|\n";
