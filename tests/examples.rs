@@ -3,38 +3,13 @@
 
 use titan::prelude::*;
 
-#[path = "../examples/batched_gemm.rs"]
-mod batched_gemm;
-#[path = "../examples/conv2d.rs"]
-mod conv2d;
-#[path = "../examples/flash_attention.rs"]
-mod flash_attention;
-#[path = "../examples/fp8_gemm.rs"]
-mod fp8_gemm;
-#[path = "../examples/gemm.rs"]
-mod gemm;
-#[path = "../examples/gemm_ws.rs"]
-mod gemm_ws;
-#[path = "../examples/grouped_gemm.rs"]
-mod grouped_gemm;
-#[path = "../examples/linear_gelu.rs"]
-mod linear_gelu;
-#[path = "../examples/paged_attention.rs"]
-mod paged_attention;
-#[path = "../examples/rms_norm.rs"]
-mod rms_norm;
-#[path = "../examples/rope.rs"]
-mod rope;
-#[path = "../examples/router.rs"]
-mod router;
-#[path = "../examples/softmax.rs"]
-mod softmax;
-#[path = "../examples/split_k.rs"]
-mod split_k;
-#[path = "../examples/vector_add.rs"]
-mod vector_add;
-#[path = "../examples/w4a16.rs"]
-mod w4a16;
+#[path = "shared/examples.rs"]
+mod all;
+
+use all::{
+    batched_gemm, conv2d, flash_attention, fp8_gemm, gemm, gemm_ws, grouped_gemm, linear_gelu, paged_attention,
+    rms_norm, rope, router, softmax, split_k, vector_add, w4a16,
+};
 
 /// The greatest error of an example is within its bound.
 fn within(bound: f64, error: titan::Result<f64>) {
