@@ -76,7 +76,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The reason why no variant of a kernel runs on the device, if one does not only for want of shared memory.
-    pub(super) fn short_of_memory<'v>(&self, variants: impl Iterator<Item = &'v Variant>) -> Option<String> {
+    fn short_of_memory<'v>(&self, variants: impl Iterator<Item = &'v Variant>) -> Option<String> {
         let wants = |v: &Variant| {
             let broken: Vec<_> = v.assumptions.iter().filter(|a| !a.holds(self)).collect();
             (!broken.is_empty() && broken.iter().all(|a| a.is_of_device())).then_some(v.shared_bytes)
@@ -84,6 +84,19 @@ impl<'a> Facts<'a> {
         let bytes = variants.filter_map(wants).min()?;
         let allowed = self.shared_memory;
         Some(format!("a program needs {bytes} bytes of shared memory, and the device allows {allowed}"))
+    }
+
+    /// The error of a launch for which a kernel has no variant on a device; `otherwise`, unless one is left out only for want of shared memory.
+    pub(super) fn no_variant<'v>(
+        &self,
+        (kernel, device): (&str, &str),
+        all: impl Iterator<Item = &'v Variant>,
+        otherwise: impl FnOnce() -> Error,
+    ) -> Error {
+        match self.short_of_memory(all) {
+            Some(reason) => Error::Unsupported { kernel: kernel.to_owned(), device: device.to_owned(), reason },
+            None => otherwise(),
+        }
     }
 
     /// The choice of a launch, from the targets without code and the result of [`choose`](Self::choose).

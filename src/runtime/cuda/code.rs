@@ -143,12 +143,9 @@ impl Code {
         let facts = Facts::new(&call.loaded.kernel.sig, args, call.symbols, shared, no_maps);
         let ready = |ready| self.ready(ready, &facts, call);
         let chosen = facts.choose(&self.variants, |r: &Ready| &r.variant, ready, passed_over)?;
-        chosen.ok_or_else(|| match facts.short_of_memory(self.variants.iter().map(|ready| &ready.variant)) {
-            Some(reason) => {
-                Error::Unsupported { kernel: call.loaded.name.clone(), device: self.device.clone(), reason }
-            }
-            None => error::internal(&self.kernel, "no variant fits the arguments".to_owned()),
-        })
+        let all = self.variants.iter().map(|ready| &ready.variant);
+        let otherwise = || error::internal(&self.kernel, "no variant fits the arguments".to_owned());
+        chosen.ok_or_else(|| facts.no_variant((&call.loaded.name, &self.device), all, otherwise))
     }
 
     /// A variant with its function, loaded at the first call, and with its maps; or the reason why another variant must be tried.

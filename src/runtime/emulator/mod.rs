@@ -280,11 +280,8 @@ impl Code {
 
     /// The error of a launch for which there is no variant.
     fn no_variant<'v>(&self, call: &Call<'_>, facts: &Facts<'_>, all: impl Iterator<Item = &'v Variant>) -> Error {
-        let (kernel, device) = (call.loaded.name.clone(), self.device.clone());
-        match facts.short_of_memory(all) {
-            Some(reason) => Error::Unsupported { kernel, device, reason },
-            None => internal("no variant of the kernel fits its arguments".to_owned()),
-        }
+        let otherwise = || internal("no variant of the kernel fits its arguments".to_owned());
+        facts.no_variant((&call.loaded.name, &self.device), all, otherwise)
     }
 }
 

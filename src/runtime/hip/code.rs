@@ -122,10 +122,9 @@ impl Code {
             },
             passed_over,
         )?;
-        chosen.ok_or_else(|| match facts.short_of_memory(self.variants.iter().map(|ready| &ready.variant)) {
-            Some(reason) => Error::Unsupported { kernel: self.kernel.clone(), device: self.device.clone(), reason },
-            None => self.internal("no variant fits the arguments".to_owned()),
-        })
+        let all = self.variants.iter().map(|ready| &ready.variant);
+        let otherwise = || self.internal("no variant fits the arguments".to_owned());
+        chosen.ok_or_else(|| facts.no_variant((&self.kernel, &self.device), all, otherwise))
     }
 
     /// The function of a variant, loaded at the first call.
