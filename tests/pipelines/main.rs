@@ -8,6 +8,7 @@ mod large;
 mod ptxas;
 /// Tests that name their devices, and do the same whatever device the others are pointed at.
 mod named_devices {
+    mod batched;
     mod targets;
 }
 mod roles;

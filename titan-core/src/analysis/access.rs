@@ -26,7 +26,7 @@ use super::affine::{Affine, I32, Range, Term};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;
-use crate::ir::{AmdOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
+use crate::ir::{AmdOp, AtomicOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +289,12 @@ fn slice_start(forms: &Forms, lo: Value) -> Option<Affine> {
 
 const fn is_bulk_store(op: &Op) -> bool {
     matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }))
+}
+
+/// What an atomic update does; nothing for other operations.
+#[must_use]
+pub const fn update(op: &Op) -> Option<AtomicOp> {
+    if let OpKind::Atomic(of) | OpKind::AtomicTile(of) = op.kind { Some(of) } else { None }
 }
 
 /// The kind of an operation's access to the memory of its first operand.

@@ -15,6 +15,7 @@ use super::origin::{Origin, Origins};
 use super::partition::{By, Output};
 use super::uses::Tree;
 use crate::diag::{Code, Diagnostic};
+use crate::ir::op_table::mnemonic;
 use crate::ir::{BinOp, Def, ForKind, GridSpec, Loc, OpKind, TileShape, Value};
 
 /// A wider part comes from an index of unknown range; its width does not help the user.
@@ -41,6 +42,21 @@ pub(super) fn mixed(output: &Output<'_>, plain: &Access, defined: &Access) -> Di
         .error(Code::SharedRead, plain, title)
         .related(output.kernel.op(defined.op).loc, format!("`{name}` is {how} here"))
         .help(format!("use another tensor, or `unsafe {{ {name}.shared() }}` if you order the accesses yourself"))
+}
+
+/// T0406: atomic updates by two operations.
+pub(super) fn mixed_updates(output: &Output<'_>, one: &Access, other: &Access) -> Diagnostic<Loc> {
+    let name = output.name();
+    let called = |access: &Access| mnemonic(&output.kernel.op(access.op).kind);
+    let (first, second) = (called(one), called(other));
+    let title = format!(
+        "this `{second}` of `{name}`, which is also updated by `{first}`: the result depends on which comes first, and programs are not ordered"
+    );
+    output
+        .error(Code::SharedRead, other, title)
+        .related(output.kernel.op(one.op).loc, format!("`{name}` is updated by `{first}` here"))
+        .help(format!("use another tensor for one of the two, or let each program update its own part of `{name}`"))
+        .help(format!("`unsafe {{ {name}.shared() }}` makes you responsible for the order of accesses"))
 }
 
 /// The reason why an access to a packed output may write half of a byte.

@@ -38,6 +38,7 @@ use self::bits::Bitwise;
 use super::affine::{Affine, I32, Range, Term, TermRanges};
 use super::grid::{is_product, program_bounds};
 use super::number::{Numbers, root};
+use super::tiles::cdiv;
 use crate::collections::SortedMap;
 use crate::ir::{
     Access, BinOp, Block, Const, Elem, ForKind, Kernel, NvOp, Op, OpId, OpKind, ParamKind, ReduceOp, TtgOp, Ty, Value,
@@ -392,7 +393,11 @@ impl Forms {
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
             OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => self.of_bits(kernel, op, *kind, [&arg(0), &arg(1)]),
-            OpKind::Binary(kind) => self.binary(*kind, &arg(0), &arg(1)),
+            // The count of tiles of one element is the extent itself, which the sum of its parts does not show: it might be 2³¹.
+            OpKind::Binary(kind) => match op.results.first().and_then(|count| cdiv(kernel, *count)) {
+                Some((extent, 1)) => self.of(extent),
+                Some(_) | None => self.binary(*kind, &arg(0), &arg(1)),
+            },
             OpKind::Cast(_) => match op.args.first().map(|a| kernel.ty(*a).elem()) {
                 Some(Elem::I32) => arg(0),
                 Some(from) => narrow(from),

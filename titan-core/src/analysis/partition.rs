@@ -4,7 +4,8 @@
 //!
 //! * **Partitioned**: loads and stores alike stay in the program's own part (below).
 //! * **Scattered** or **atomic**: only scatters, or only atomic updates. Their results are defined under collisions, but
-//!   those of a load would not be; so the kernel must not read the tensor.
+//!   those of a load would not be; so the kernel must not read the tensor. Atomic updates by different operations do not commute (a sum and
+//!   a maximum of one element depend on which comes first), so those of one output must be by one operation, or stay in the program's part.
 //! * **Unchecked**: some access uses `unsafe { c.shared() }`. All other accesses must still obey the rule.
 //!
 //! # Parts
@@ -42,7 +43,7 @@
 //! Deliberately absent: guards (`if program_id(1) == 0`), linear indices over two program axes (`4 * p + q`: use `unflatten` of one axis),
 //! and everything that depends on values in memory.
 
-use super::access::{Access, Accesses, Kind, Segment};
+use super::access::{Access, Accesses, Kind, Segment, update};
 use super::affine::{Affine, I32, Range, Term};
 use super::explain;
 use super::forms::Forms;
@@ -181,7 +182,14 @@ impl Output<'_> {
         let class = match (plain, of_kind(Kind::Scatter), of_kind(Kind::Atomic)) {
             (None, None, None) => Class::Unchecked,
             (None, Some(_), None) => Class::Scattered,
-            (None, None, Some(_)) => Class::Atomic,
+            (None, None, Some(one)) => {
+                let update = |access: &Access| update(self.kernel.op(access.op));
+                if let Some(other) = checked.iter().find(|other| update(other) != update(one)) {
+                    // A program orders its own updates, so they may differ if other programs do not access the same elements.
+                    self.partition(&checked, axes).map_err(|_| vec![explain::mixed_updates(self, one, other)])?;
+                }
+                Class::Atomic
+            }
             (Some(_), None, None) => Class::Partitioned(self.partition(&checked, axes)?),
             (None, Some(one), Some(other)) | (Some(one), Some(other), _) | (Some(one), None, Some(other)) => {
                 return Err(vec![explain::mixed(self, one, other)]);

@@ -16,6 +16,8 @@ mod misfit;
 mod ops;
 pub(crate) mod pipe;
 mod shapes;
+#[cfg(test)]
+mod tests;
 mod unify;
 mod views;
 mod written;

@@ -1,6 +1,6 @@
 //! Rules 33 and 34: concurrent accesses of roles to outputs, and copies from them.
 
-use crate::analysis::access::{Kind, kind_of};
+use crate::analysis::access::{Kind, kind_of, update};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::{root, tensor_of};
 use crate::analysis::turns::{Turn, Turns, each_turn};
@@ -106,11 +106,6 @@ fn touched(kernel: &Kernel, op: &Op) -> Vec<(Value, Kind)> {
     let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
     let offsets = op.args.get(1).filter(|_| offsets).map(|off| (*off, Kind::Read));
     first.into_iter().chain(offsets).collect()
-}
-
-/// What an atomic update does; nothing for other operations.
-const fn update(op: &Op) -> Option<AtomicOp> {
-    if let OpKind::Atomic(of) | OpKind::AtomicTile(of) = op.kind { Some(of) } else { None }
 }
 
 /// Whether accesses of two roles to one element must be ordered, apart from atomic updates by different operations.

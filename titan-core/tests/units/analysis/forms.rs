@@ -83,6 +83,20 @@ fn loop_variables_have_the_range_of_their_bounds() {
     assert_eq!(form(&k, "l"), Affine::range(Range { lo: 9, hi: 9 }), "an empty loop");
 }
 
+/// `N / 1 + (N % 1 != 0)` may not be 2³¹, as the ranges of its parts would allow.
+#[test]
+fn the_number_of_tiles_of_one_element_is_the_extent() {
+    let k = kernel(
+        "(%c: mut tensor<f32>[N]) grid(5)",
+        "%n = dim<0> %c : i32\n%one = const 1 : i32\n%zero = const 0 : i32\n%whole = div %n, %one : i32\n\
+         %rest = rem %n, %one : i32\n%some = ne %rest, %zero : bool\n%more = cast %some : i32\n\
+         %count = add %whole, %more : i32\n%two = const 2 : i32\n%other = div %n, %two : i32\n\
+         %sum = add %other, %more : i32",
+    );
+    assert_eq!(form(&k, "count"), form(&k, "n"));
+    assert_ne!(form(&k, "sum"), form(&k, "n"), "a quotient by another number");
+}
+
 #[test]
 fn loop_variables_are_between_limits_of_their_bounds() {
     let k = kernel(

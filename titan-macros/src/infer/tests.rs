@@ -1,0 +1,34 @@
+//! Mistakes that rustc reports, which the macro records with words of its own: a build in which rustc does not report them stops with these.
+
+use crate::entry;
+use proc_macro2::TokenStream;
+
+/// The expansion of a kernel of one output with this body.
+fn expanded(body: &str) -> String {
+    let tokens = |text: &str| text.parse::<TokenStream>().expect("tokens");
+    let item = format!("fn k(#[shape(M, N)] x: &Tensor<f16, 2>, #[shape(M, N)] y: &mut Tensor<f16, 2>) {{ {body} }}");
+    entry::kernel(tokens("grid(cdiv(M, 8), cdiv(N, 8))"), tokens(&item)).to_string()
+}
+
+#[track_caller]
+fn refused(right: &str, wrong: &str, words: &str) {
+    let body = |part: &str| {
+        format!(
+            "let at = [program_id(0), program_id(1)]; let t = x.load_tile::<8, 8>(at); let r = {part}; y.store_tile(at, r);"
+        )
+    };
+    let accepted = expanded(&body(right));
+    assert!(!accepted.contains("TITAN rejects"), "{right}\n→ {accepted}");
+    let answer = expanded(&body(wrong));
+    assert!(answer.contains("TITAN rejects") && answer.contains(words), "{wrong}\n→ {answer}");
+}
+
+#[test]
+fn a_permutation_names_each_axis_once() {
+    refused("t.permute::<1, 0>()", "t.permute::<1, 1>()", "[1, 1] is not a permutation of the axes");
+}
+
+#[test]
+fn a_literal_with_a_point_is_not_f16() {
+    refused("t * t", "t * 2.5", "f16");
+}
