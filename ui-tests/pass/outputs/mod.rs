@@ -29,6 +29,7 @@ mod segments_under_a_branch;
 mod shared_is_unsafe;
 mod stored_by_some_instances;
 mod sum_of_axes;
+mod two_atomic_operations;
 mod two_tile_sizes;
 mod unflatten_by_an_argument;
 mod unflatten_in_another_order;
