@@ -12,6 +12,7 @@
 //! | 70, 79 | boxes of bulk copies | `boxes`, `strided` | yes | yes |
 //! | 73 to 76 | tensor memory | `tensor` | yes | yes |
 //! | 33, 78 | outputs that several roles, or several programs, write | `pipes::tensors`, `outputs` | yes; 78 if it is laid out | yes |
+//! | 84 | the program stores what its kernel stores | `stored` | | if it is compared with its kernel |
 //! | 65, 72 | the operations at a claim implement it; clusters | `claims` | | yes |
 //! | 54 to 60 | order of accesses, by the barriers | `coexecution::barriers` | if it is not laid out | |
 //! | 64 | the claims obey the rules of rings, and accesses to slots are covered by them | `coexecution::rings` | | yes |
@@ -34,6 +35,7 @@ mod outputs;
 mod place;
 mod products;
 pub(super) mod proxies;
+pub(super) mod stored;
 mod strided;
 mod tensor;
 mod threads;
