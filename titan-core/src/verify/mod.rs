@@ -45,7 +45,7 @@
 //!
 //! 19. No operation leaves a pipelined loop early. T0501
 //! 20. A pipelined loop is not nested in another one. T0503
-//! 21. A loop can terminate: `loop` has an exit, and a constant step is positive. T0504
+//! 21. A loop can terminate: `loop` has an exit, and a step is positive, whatever it is computed from. T0504
 //! 22. Integers are not divided by the constant zero. T0212
 //! 23. An optional tensor is used only where it is known to be present. T0307
 //! 24. No operation stores to an input. T0405
