@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use titan_core::launch::BindError;
 use titan_core::verify::{WellFormed, verify, well_formed};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Limits, Options, Verdict};
@@ -123,19 +124,25 @@ fn marked(sources: &[Source]) -> Vec<Running<'_>> {
 fn said(source: &Source) -> Vec<String> {
     let kernel = source.text.speaking().kernel().and_then(|k| well_formed(k).ok());
     let kernel = kernel.unwrap_or_else(|| panic!("{} cannot be observed", source.name));
-    let mut all = Vec::new();
+    let (mut all, mut ran) = (Vec::new(), false);
     let is_meant = |size: &(i64, i64)| test_depth::is_full() || *size != SIZES[1] || source.name == "pipelined D=4";
     for (extent, scalar) in SIZES.into_iter().filter(is_meant) {
         let run = |data| {
             let options = Options { max_steps: 50_000, data, ..Options::default() };
-            let report = sim::run(&kernel, &mut make(&kernel.sig, extent, scalar), None, &options);
-            report.unwrap_or_else(|e| panic!("{}: {e:?}", source.name))
+            match sim::run(&kernel, &mut make(&kernel.sig, extent, scalar), None, &options) {
+                Ok(report) => Some(report),
+                // A launch that the kernel refuses runs nothing.
+                Err(BindError::Requirement { .. }) => None,
+                Err(e) => panic!("{}: {e:?}", source.name),
+            }
         };
         // What is said is the same without data, unless it depends on what was computed.
-        let bare = run(false);
+        let Some(bare) = run(false) else { continue };
         let decides = bare.findings.iter().any(|found| found.kind == sim::Kind::NotModelled);
-        all.extend(if decides { run(true).printed } else { bare.printed });
+        ran = true;
+        all.extend(if decides { run(true).map(|report| report.printed).unwrap_or_default() } else { bare.printed });
     }
+    assert!(ran, "{} runs with no size", source.name);
     all
 }
 
@@ -330,7 +337,7 @@ fn few_places_are_never_run() {
         "barrier_call_may_write@passes",
         "barrier_call_of_other_regions@passes",
         "barrier_call_during_an_mma@passes",
-        "barrier_read_of_what_nothing_wrote@passes_what_a_call_may_have_written",
+        "barrier_call_before_a_read@passes",
     ];
     let same = |a: &[&str], b: &[&str]| a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>();
     assert!(same(&kept, &[&calls[..], &UNSAID].concat()), "{kept:?}");
