@@ -196,7 +196,7 @@ fn factors_of<'e>(expr: &'e HostExpr, factors: &mut Vec<&'e HostExpr>) {
 
 /// Whether a value is an extent, or an extent divided by a positive constant and rounded up, or a constant that is not negative, as an
 /// expression of the launch says.
-fn is_number(kernel: &Kernel, expr: &HostExpr, value: Value) -> bool {
+pub(crate) fn is_number(kernel: &Kernel, expr: &HostExpr, value: Value) -> bool {
     let named = |param: usize, axis: usize| match kernel.sig.params.get(param).map(|p| &p.kind) {
         Some(ParamKind::Tensor { shape, optional: false, .. }) => shape.get(axis),
         Some(ParamKind::Tensor { optional: true, .. } | ParamKind::Scalar(_)) | None => None,

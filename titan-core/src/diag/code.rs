@@ -169,7 +169,7 @@ codes! {
     TensorColumns "T0719" Titan "columns of tensor memory that cannot be allocated, are not freed once, or are used afterwards or beyond their end";
     TensorThreads "T0720" Titan "an operation on tensor memory by the wrong threads or blocks";
     TensorUnfenced "T0721" Titan "an access to tensor memory that no fence orders after an earlier one";
-    NeverWritten "T0722" Titan "a read of shared memory that nothing has written";
+    NeverWritten "T0722" Titan "a read of memory on the chip that nothing has written";
     Operands "T0801" Titan "an operation with the wrong operands";
     Structure "T0802" Titan "a block or region that is not well formed";
     Visibility "T0803" Titan "a value used where it is not defined";

@@ -9,7 +9,7 @@
 //! | allocate | regions | regions with offsets |
 //! | synchronize | | barriers between the warps of a role |
 //! | fence | | fences between proxies |
-//! | verify | | the same, proved to implement the kernel's rings |
+//! | verify | | the same, proved to implement the kernel's rings, and to have the stores of the kernel with expanded loops |
 //!
 //! The result of the last pass is lowered to lane IR. Builds with debug assertions check after each pass that the kernel is
 //! well-formed, and before each that its preconditions hold.
@@ -195,6 +195,7 @@ pub(super) fn barriers(
     let way = Way { plan, anew: &anew, bodies, unmasked };
     let mut facts = vec![Fact::LaidOut];
     let mut made = laid_out;
+    let mut expanded = None;
     for pass in ROAD {
         debug_assert!(pass.needs.iter().all(|need| facts.contains(need)), "`{}` needs {:?}", pass.name, pass.needs);
         made = (pass.run)(made, &way)?;
@@ -206,6 +207,11 @@ pub(super) fn barriers(
             pass.name,
             verify::well_formed(made.clone()).err()
         );
+        // The first pass expands loops; what comes after it keeps stores one by one.
+        expanded.get_or_insert_with(|| made.clone());
+    }
+    for of in [&**kernel, expanded.as_ref().unwrap_or(&made)] {
+        verify::stores_of(of, &made).map_err(|errors| Stop::Unproven(LowerError::unproven(&made, &errors)))?;
     }
     Ok(made)
 }

@@ -1,18 +1,19 @@
 //! Rules 18 to 22, 24 and 81: the grid's axes, loops and exits from them, constant divisors, stores to inputs.
 
 use super::Error;
+use super::loops::is_positive;
 use super::structure::target;
 use crate::analysis::access::{Kind, kind_of};
-use crate::analysis::forms::is_input;
+use crate::analysis::forms::{Forms, is_input};
 use crate::analysis::number::root;
 use crate::analysis::uses::may_break;
 use crate::diag::Code;
 use crate::ir::op_table::mnemonic;
-use crate::ir::{BinOp, Block, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
+use crate::ir::{BinOp, Block, Def, ForKind, GridSpec, Kernel, Op, OpId, OpKind, Value};
 
 /// Violations of rules 18 to 22, 24 and 81.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
-    let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new() };
+    let mut checker = Checker { kernel, errors: Vec::new(), around: Vec::new(), forms: None };
     checker.block(kernel.body);
     checker.errors
 }
@@ -21,6 +22,8 @@ struct Checker<'a> {
     kernel: &'a Kernel,
     errors: Vec<Error>,
     around: Vec<OpId>,
+    /// Computed for the first step that is not a constant.
+    forms: Option<Forms>,
 }
 
 impl Checker<'_> {
@@ -113,14 +116,45 @@ impl Checker<'_> {
                 Error::new(Code::NestedPipeline, op.loc, title).related(kernel.op(*outer).loc, "the outer loop");
             self.errors.push(error.help("pipeline the inner one, and make the outer one a plain range"));
         }
-        let step = op.args.get(2).filter(|_| matches!(op.kind, OpKind::For(_))).and_then(|s| kernel.int_constant(*s));
-        if let Some(step) = step.filter(|s| *s <= 0) {
-            let title = format!("{} never ends: its step is {step}", loop_name(kernel, id));
-            self.errors.push(Error::new(Code::Unreachable, op.loc, title));
+        if let Some(step) = op.args.get(2).filter(|_| matches!(op.kind, OpKind::For(_))) {
+            self.step(id, *step);
         }
         if op.kind == OpKind::Loop && !may_break(kernel, id) {
             let error = Error::new(Code::Unreachable, op.loc, "this loop never ends: nothing in it leaves it");
             self.errors.push(error.help("`break` under a condition that becomes true"));
+        }
+    }
+
+    fn step(&mut self, id: OpId, step: Value) {
+        let (kernel, loc) = (self.kernel, self.kernel.op(id).loc);
+        let error = match kernel.int_constant(step) {
+            Some(1..) => return,
+            Some(step) => {
+                let title = format!("{} never ends: its step is {step}", loop_name(kernel, id));
+                Error::new(Code::Unreachable, loc, title)
+            }
+            None => {
+                let forms = self.forms.get_or_insert_with(|| Forms::new(kernel, true));
+                if is_positive(kernel, forms, step) {
+                    return;
+                }
+                let (looped, name) = (loop_name(kernel, id), kernel.name_or_line(step));
+                let title = format!("{looped} may never end: its step, {name}, may be 0 or negative");
+                Error::new(Code::Unreachable, loc, title).help(self.positive(step))
+            }
+        };
+        self.errors.push(error);
+    }
+
+    /// How a step can be made positive.
+    fn positive(&self, step: Value) -> String {
+        let kernel = self.kernel;
+        let at_least = format!("step by the maximum of {} and 1 (`max`)", kernel.name_or_line(step));
+        match kernel.value(step).def {
+            Def::Param(_) => {
+                format!("{at_least}, or require it of the launch: `require(%{} > 0)`", kernel.display_name(step))
+            }
+            Def::Result(..) | Def::BlockArg(..) => at_least,
         }
     }
 

@@ -1,7 +1,9 @@
 //! Properties of loops as written: the number of iterations, and how values change from one iteration to the next.
 
+use crate::analysis::forms::Forms;
+use crate::analysis::grid::{bound, is_number};
 use crate::analysis::uses::Tree;
-use crate::ir::{BinOp, Def, Kernel, OpId, OpKind, Value};
+use crate::ir::{BinOp, Def, HostExpr, HostOp, Kernel, OpId, OpKind, ParamKind, Value};
 
 /// Whether the bounds of a loop show that it executes at most one iteration.
 pub(in crate::verify) fn once(kernel: &Kernel, looped: OpId) -> bool {
@@ -40,5 +42,55 @@ pub(in crate::verify) fn step_of(kernel: &Kernel, tree: &Tree, looped: OpId, val
             (None, None) => (of(a)? == 0 && of(b)? == 0).then_some(0),
         },
         Some(_) | None => (!changes(kernel, tree, looped, value)).then_some(0),
+    }
+}
+
+/// Whether every launch and every iteration around a loop gives its step a positive value: by its range, or because the launch requires it.
+pub(in crate::verify) fn is_positive(kernel: &Kernel, forms: &Forms, step: Value) -> bool {
+    forms.range(step).lo > 0 || kernel.sig.requires.iter().any(|condition| requires_positive(kernel, condition, step))
+}
+
+/// Whether a value is positive if a condition on a launch holds.
+fn requires_positive(kernel: &Kernel, condition: &HostExpr, value: Value) -> bool {
+    let HostExpr::Binary(op, a, b) = condition else { return false };
+    let at_least = |side: &HostExpr, other: &HostExpr, least: i64| {
+        is_given_by(kernel, side, value) && bound(&kernel.sig, other).lo >= least
+    };
+    match op {
+        HostOp::And => requires_positive(kernel, a, value) || requires_positive(kernel, b, value),
+        HostOp::Gt => at_least(a, b, 0),
+        HostOp::Ge => at_least(a, b, 1),
+        HostOp::Lt => at_least(b, a, 0),
+        HostOp::Le => at_least(b, a, 1),
+        HostOp::Eq => at_least(a, b, 1) || at_least(b, a, 1),
+        HostOp::Ne
+        | HostOp::Or
+        | HostOp::Add
+        | HostOp::Sub
+        | HostOp::Mul
+        | HostOp::Div
+        | HostOp::Rem
+        | HostOp::Cdiv
+        | HostOp::Min
+        | HostOp::Max => false,
+    }
+}
+
+/// Whether a value is the argument, or the extent, that an expression of a launch names.
+fn is_given_by(kernel: &Kernel, expr: &HostExpr, value: Value) -> bool {
+    match (expr, &kernel.value(value).def) {
+        (HostExpr::Scalar(named), Def::Param(param)) => {
+            named == param && matches!(kernel.sig.params.get(*param).map(|p| &p.kind), Some(ParamKind::Scalar(_)))
+        }
+        (HostExpr::Symbol(_) | HostExpr::Dim(..), Def::Result(..)) => is_number(kernel, expr, value),
+        (
+            HostExpr::Const(_)
+            | HostExpr::Not(_)
+            | HostExpr::Binary(..)
+            | HostExpr::Scalar(_)
+            | HostExpr::Symbol(_)
+            | HostExpr::Dim(..),
+            Def::Param(_) | Def::Result(..) | Def::BlockArg(..),
+        ) => false,
     }
 }

@@ -45,7 +45,7 @@
 //!
 //! 19. No operation leaves a pipelined loop early. T0501
 //! 20. A pipelined loop is not nested in another one. T0503
-//! 21. A loop can terminate: `loop` has an exit, and a constant step is positive. T0504
+//! 21. A loop can terminate: `loop` has an exit, and a step is positive, whatever it is computed from. T0504
 //! 22. Integers are not divided by the constant zero. T0212
 //! 23. An optional tensor is used only where it is known to be present. T0307
 //! 24. No operation stores to an input. T0405
@@ -145,7 +145,9 @@
 //! 69. Results of MMAs in flight are used once, after a wait that completes them. T0712
 //! 71. MMAs of warpgroups have the extents and operands of an existing instruction; numbers are within the limits of rule 51. T0905, T0714
 //! 72. The programs of a cluster execute the same claims, and wait for each other before and after the roles. T0712
-//! 83. Shared memory is written, on every path, before it is read. T0722
+//! 83. Shared memory is written, on every path, before it is read; so it is in programs that are not laid out, and tensor memory too, in
+//!     every case of their co-execution. T0722
+//! 84. A program that was lowered has every store of its kernel ([`stores_of`]). T0712
 //! 78. No two programs write the same elements of an output. T0401, T0402, T0406, T0407, T0712
 //!
 //! Deliberately absent: bounds of accesses (accesses outside of a tensor are defined), termination of data-dependent loops, uniformity
@@ -335,6 +337,14 @@ pub fn barrier_program(kernel: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
     }
     errors.extend(pipes::shape::declared(kernel));
     barriers::laid_out(kernel, errors)
+}
+
+/// Checks rule 84: a barrier program has every store of the laid-out kernel from which it was made.
+///
+/// # Errors
+/// All violations, in program order; they are defects of TITAN.
+pub fn stores_of(kernel: &Kernel, program: &Kernel) -> Result<(), Vec<Diagnostic<Loc>>> {
+    reject_if_any(barriers::stored::check(kernel, program))
 }
 
 /// The error for an operation of an earlier stage in a barrier program: one of rings, or a wait whose groups are not counted.

@@ -17,7 +17,7 @@ use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpKind, TtgOp};
 use titan_core::lower::lower;
 use titan_core::plan::{Plan, plan};
 use titan_core::text::parse_one;
-use titan_core::verify::{Verified, barrier_program as check, verify, well_formed};
+use titan_core::verify::{Verified, barrier_program as check, stores_of, verify, well_formed};
 use titan_nv::Machine;
 use titan_sim::sim;
 
@@ -141,7 +141,7 @@ fn mistakes_in((number, subject): (usize, &Subject), chosen: &Chosen, table: &mu
     for (id, kind, mutant) in chosen.mutants(number, program, mutants_of) {
         let row = table.entry(kind).or_default();
         row.all += 1;
-        let refused = check(&mutant).is_err();
+        let refused = check(&mutant).is_err() || stores_of(program, &mutant).is_err();
         // What is refused needs not run, but for the table in docs/lowering.md.
         let failed = (!refused || is_blessing()) && subject.fails(&mutant, &wanted, grid);
         row.refused += usize::from(refused);

@@ -4,6 +4,7 @@
 
 use super::mutants_of_clusters as clusters;
 use std::collections::BTreeSet;
+use titan_core::ir::traffic::{On, traffic};
 use titan_core::ir::{
     BinOp, Claim, Const, Def, Effect, Elem, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pred, RegionOp, TtgOp,
     Value, ValueData,
@@ -168,6 +169,9 @@ pub(super) fn mutants_of(program: &Kernel, id: OpId) -> Vec<(&'static str, Kerne
     let op = program.op(id);
     let mut all = clusters::mutants_of(program, id);
     let gone = |name| (name, without(program, id));
+    if traffic(&op.kind).accesses.into_iter().flatten().any(|a| a.on == On::Tensor && a.writes) {
+        all.push(gone("a store is gone"));
+    }
     match op.kind {
         OpKind::Nv(nv) => match nv {
             NvOp::WaitParity => {

@@ -405,12 +405,12 @@ impl Machine<'_> {
         // The layout of a box in the tensor is unspecified: its bytes may be anywhere in it, and it begins at the first one.
         let rank = view.extents.len();
         let mut touches = vec![tensor(&view, None, None, true, true)];
-        if let Some(first) = self.first(agent, op, (1, rank), None) {
-            touches.extend(self.written_in_bulk(&view, &first, (bytes, boxed)));
-        }
+        let first = self.first(agent, op, (1, rank), None);
+        let written = first.map_or_else(Vec::new, |first| self.written_in_bulk(&view, &first, (bytes, boxed)));
+        touches.extend(written.iter().cloned());
         let write = Work { op: id, time: None, touches, effect: Effect::None };
-        self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;
-        Ok(())
+        let write = self.start(agent, BULK_WRITE, (vec![read], Vec::new()), write, obs)?;
+        self.tell_written_in_bulk((agent, id), &written, Self::helper(BULK_WRITE, write), obs)
     }
 
     /// Starts a copy to shared memory that is counted by its class.

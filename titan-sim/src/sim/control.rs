@@ -16,6 +16,9 @@ pub(super) const ROLES_JOIN: u32 = 1;
 impl Machine<'_> {
     pub(super) fn enter_for(&mut self, agent: usize, id: OpId, op: &Op, kind: ForKind) -> Res<()> {
         let (mut lo, hi, mut step) = (self.int(agent, op, 0)?, self.int(agent, op, 1)?, self.int(agent, op, 2)?);
+        if step <= 0 {
+            return Err(Found::new(Kind::Trap, format!("the step of a loop is {step}; it must be positive")));
+        }
         if kind == ForKind::Distributed {
             let program = self.ctas.get(self.cta(agent)).map_or(0, |c| c.program[0]);
             // Iterations over output tiles are distributed over clusters, not programs.

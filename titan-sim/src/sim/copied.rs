@@ -4,8 +4,8 @@
 //! writes them at any time until then races with it, as with a load.
 //!
 //! A bulk store of contiguous bytes writes as many bytes from its first element on, row after row. One by a tensor map writes a box, of which the
-//! program states the first element and the bytes: along the only axis of a tensor, that is all; otherwise its extents are not known,
-//! and only its first element is.
+//! program states the first element and the bytes: along the only axis of a tensor, that is all; otherwise its extents are not known. Whatever
+//! they are, it writes the elements that all boxes of so many bytes have in common. Those it shares with no other program.
 //!
 //! Deliberately absent: copies from inputs, which nothing writes.
 
@@ -15,7 +15,8 @@ use super::tensor::element;
 use super::value::{Named, Source, View};
 use super::work::{Res, Span, Touch};
 use crate::engine::{AccessKind, Helper, Strength};
-use titan_core::ir::{OpId, TileShape};
+use titan_core::analysis::boxes::extents_of;
+use titan_core::ir::{Elem, OpId, TileShape};
 
 impl Machine<'_> {
     /// The read of the tile of an output by a copy.
@@ -69,13 +70,18 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The elements that a bulk store of bytes certainly writes: all of them if they are contiguous, or along the only axis.
+    /// The elements that a bulk store of bytes certainly writes: all of them if they are contiguous, or along the only axis; otherwise those
+    /// that are in every box.
     pub(super) fn written_in_bulk(&self, view: &View, first: &[i64], (bytes, boxed): (u32, bool)) -> Vec<Touch> {
+        if view.outside {
+            return Vec::new();
+        }
         let only = vec![tensor(view, Some(first), None, true, false)];
         let Some(t) = self.store.setup.tensors.get(view.param).and_then(Option::as_ref) else { return only };
         let n = i64::from(bytes) * 8 / i64::from(t.elem.bits().max(1));
         if boxed && view.extents.len() != 1 {
-            return only;
+            let common = in_every_box(bytes, t.elem, view.extents.len());
+            return common.map_or(only, |shape| vec![tensor(view, Some(first), Some(shape), true, false)]);
         }
         if let ([axis], [at]) = (&view.axes[..], first) {
             let mut touch = only;
@@ -103,6 +109,42 @@ impl Machine<'_> {
             .map(|(lo, hi)| Touch { span: Span::Tensor { param: view.param, lo, hi }, write: true, strong: false })
             .collect()
     }
+
+    /// Reports the elements of an output that a bulk store of bytes certainly writes.
+    pub(super) fn tell_written_in_bulk(
+        &self,
+        by: (usize, OpId),
+        touches: &[Touch],
+        helper: Option<Helper>,
+        obs: Obs<'_, '_>,
+    ) -> Res<()> {
+        for touch in touches {
+            let Span::Tensor { param, lo, hi } = &touch.span else { continue };
+            let Some(t) = self.store.setup.tensors.get(*param).and_then(Option::as_ref) else { continue };
+            let whole = View {
+                param: *param,
+                elem: t.elem,
+                start: vec![0; t.extents.len()],
+                axes: (0..t.extents.len()).collect(),
+                extents: t.extents.clone(),
+                outside: false,
+            };
+            let extents: Vec<i32> = lo.iter().zip(hi).map(|(lo, hi)| i32::try_from(hi - lo).unwrap_or(0)).collect();
+            if let Some(shape) = TileShape::new(&extents).filter(|shape| shape.problem().is_none()) {
+                let write = (AccessKind::Write, Strength::Weak);
+                self.tell_tensor(by, (&whole, lo, shape), write, helper, &mut *obs)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The extents that the boxes of so many bytes have in common; `None` if no tensor map describes such a box.
+fn in_every_box(bytes: u32, elem: Elem, rank: usize) -> Option<TileShape> {
+    let least = extents_of(bytes, elem, rank)
+        .into_iter()
+        .reduce(|least, other| least.iter().zip(&other).map(|(a, b)| *a.min(b)).collect())?;
+    TileShape::new(&least.into_iter().map(|n| i32::try_from(n).unwrap_or(1)).collect::<Vec<i32>>())
 }
 
 /// Elements of a dense tensor, from one number up to another, as one box for each row.

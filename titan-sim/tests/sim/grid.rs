@@ -152,3 +152,72 @@ fn what_is_not_modelled_is_told() {
         assert_eq!(report.findings.first().map(|f| f.kind), wanted);
     }
 }
+
+/// Every program stores 4 KiB in bulk, this many elements along each axis after the program before it.
+fn stored_in_bulk(store: &str, [rows, columns]: [i64; 2]) -> WellFormed {
+    kernel(&format!(
+        "kernel @bulk(%c: mut tensor<f16>[M, K]) grid(4) {{
+    %p = program_id<0> : i32
+    %rows = const {rows} : i32
+    %columns = const {columns} : i32
+    %row = mul %p, %rows : i32
+    %column = mul %p, %columns : i32
+    %open = shared %c : tensor<f16, 2>
+    %tile = ttg.region {{offset = 0, bytes = 4096}}
+    ttg.region.write %tile
+    ttg.fence.proxy {{from = generic, to = async, scope = cta, space = shared}}
+    {store} %open[%row, %column], %tile {{bytes = 4096}}
+    %g = ttg.nv.bulk_group.commit : vtok<bulk_store, 0>
+    ttg.nv.bulk_group.wait {{n = 0, read = false}}
+    return
+}}
+"
+    ))
+}
+
+/// Whether a run finds that programs write the same elements of an output with 1024 rows of 1040 elements.
+fn races(kernel: &WellFormed) -> bool {
+    let args = make(&kernel.sig, 1024, 1);
+    let report = run(kernel, &mut args.clone(), None, &Options::default()).unwrap();
+    let found = report.findings.into_iter().next();
+    let race = found.as_ref().is_some_and(|f| f.kind == Kind::Race && f.to_string().contains("is written by program"));
+    assert!(race || found.is_none(), "{found:?}");
+    race
+}
+
+#[test]
+fn programs_that_store_the_same_elements_in_bulk_race() {
+    let boxes = |apart| races(&stored_in_bulk("ttg.nv.cp_async_bulk_tensor.store", apart));
+    // Boxes of 2048 elements are 8 by 256 to 256 by 8: all of them have 8 by 8.
+    assert!(boxes([0, 0]) && boxes([7, 0]) && boxes([0, 7]) && boxes([7, 7]));
+    assert!(!boxes([8, 0]) && !boxes([0, 8]) && !boxes([256, 0]) && !boxes([0, 256]) && !boxes([7, 8]));
+    let lines = |apart| races(&stored_in_bulk("ttg.nv.cp_async_bulk.store", apart));
+    // Contiguous bytes are a row of 1040 elements, and the next row up to its element 1007.
+    assert!(lines([0, 0]) && lines([0, 512]) && lines([1, 0]) && lines([1, 1007]));
+    assert!(!lines([1, 1008]) && !lines([2, 0]));
+}
+
+#[test]
+fn loops_whose_step_is_not_positive_trap() {
+    for (step, found) in [("%zero", true), ("%less", true), ("%p", true), ("%one", false), ("%p.2", false)] {
+        let k = kernel(&format!(
+            "kernel @k(%y: mut tensor<f32>[M]) grid(2) {{
+    %p = program_id<0> : i32
+    %zero = const 0 : i32
+    %one = const 1 : i32
+    %less = const -1 : i32
+    %p.2 = add %p, %one
+    for %i = %zero to %one step {step} {{
+        continue
+    }}
+    return
+}}
+"
+        ));
+        let args = make(&k.sig, 4, 1);
+        let report = run(&k, &mut args.clone(), None, &Options::default()).unwrap();
+        let trap =
+            report.findings.first().is_some_and(|f| f.kind == Kind::Trap && f.message.contains("must be positive"));
+        assert_eq!(trap, found, "{step}: {:?}", report.findings);
+    }
+}

@@ -1,7 +1,7 @@
 //! Placement of fences. Every choice is checked by the analysis before it is made.
 
 use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
-use crate::collections::SortedMap;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{Block, Effect, FenceSpace, Kernel, NvOp, OpId, OpKind, Scope};
 
@@ -91,26 +91,30 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
 pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
     let around = Around::new(kernel);
     let mut role_of: SortedMap<OpId, usize> = SortedMap::new();
-    // Every round removes at least one pair, so that their number limits the number of rounds.
+    // Where no fence helps. It is reported with all others that are left.
+    let mut given_up: SortedSet<OpId> = SortedSet::new();
+    // Every round removes at least one pair, or gives up an operation, so that their numbers limit the number of rounds.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
         let found = find(kernel, overlay);
         // The first one in the order of the program: a fence that is placed for it may cover later ones, which are not
         // found any more then.
-        let Some(hazard) = found.hazards.iter().find(|h| !h.pairs.is_empty()).cloned() else { break };
-        let Some(fence) = hazard.fence() else { break };
+        let open = |h: &&Hazard| !h.pairs.is_empty() && !given_up.contains(&h.at);
+        let Some(hazard) = found.hazards.iter().find(open).cloned() else { break };
         let before = overlay.clone();
         // A wider fence that exists already is preferred to a second one.
-        let at = widen(kernel, overlay, &hazard, fence, &role_of)
-            .or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found));
+        let at = hazard.fence().and_then(|fence| {
+            widen(kernel, overlay, &hazard, fence, &role_of)
+                .or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found))
+        });
         match at {
-            Some(at) => role_of.insert(at, hazard.role),
+            Some(at) => drop(role_of.insert(at, hazard.role)),
             None => {
-                // No position covers the pair. The overlay is left as it was, and this pair is reported with all others
-                // that are left: the next round would find the same one again.
+                // No position covers the pair. The overlay is left as it was, and the next round looks at the others:
+                // a fence for them may be possible, and what needs none must not be reported.
                 *overlay = before;
-                break;
+                given_up.insert(hazard.at);
             }
-        };
+        }
     }
     thin(kernel, overlay, &around);
 }

@@ -12,8 +12,9 @@
 //! | 70, 79 | boxes of bulk copies | `boxes`, `strided` | yes | yes |
 //! | 73 to 76 | tensor memory | `tensor` | yes | yes |
 //! | 33, 78 | outputs that several roles, or several programs, write | `pipes::tensors`, `outputs` | yes; 78 if it is laid out | yes |
+//! | 84 | the program stores what its kernel stores | `stored` | | if it is compared with its kernel |
 //! | 65, 72 | the operations at a claim implement it; clusters | `claims` | | yes |
-//! | 54 to 60 | order of accesses, by the barriers | `coexecution::barriers` | if it is not laid out | |
+//! | 54 to 60, 83 | order of accesses, by the barriers; what is read has been written | `coexecution::barriers` | if it is not laid out | |
 //! | 64 | the claims obey the rules of rings, and accesses to slots are covered by them | `coexecution::rings` | | yes |
 //! | 66, 83 | the threads of a role are ordered; what is read has been written | `threads` | if it is laid out | yes |
 //! | 61, 68 | fences between generic and asynchronous accesses | `proxies` | yes | yes |
@@ -34,6 +35,7 @@ mod outputs;
 mod place;
 mod products;
 pub(super) mod proxies;
+pub(super) mod stored;
 mod strided;
 mod tensor;
 mod threads;

@@ -243,7 +243,8 @@ impl Symbols<'_> {
                 let positive = factors.iter().all(|f| facts.is_not_negative(&Linear::atom(*f)));
                 let new = self.intern(Key::Product(factors.clone()));
                 let one = Linear::atom(new);
-                if positive && !facts.mentions(new) {
+                // A requirement may mention the product before the signs of its factors are known.
+                if positive && !facts.states(&one) {
                     facts.assume(&Condition::NotNegative(one.clone(), true), true);
                     self.bound_product(&factors, facts);
                 }

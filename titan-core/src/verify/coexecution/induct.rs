@@ -111,6 +111,10 @@ impl Run<'_> {
         times: &Linear,
     ) -> Result<Vec<State>, (bool, Stop)> {
         let no = |stop| (false, stop);
+        let some = Self::at_least_once(times);
+        if self.cases && state.facts.decide(&some).is_none() {
+            return self.try_both(state, &some, goal).map_err(no);
+        }
         let roles: Vec<usize> = partners.iter().map(|p| p.role).collect();
         match self.together(state, partners, times).map_err(no)? {
             Iteration::Returns(next) => self.go_on(next, goal).map_err(no),
@@ -435,6 +439,7 @@ impl Run<'_> {
         partners.iter().for_each(|p| self.skip(&mut next, p, times));
         self.tick(&mut next, &passed, times);
         self.shift(&mut next, &plan, deviations, times);
+        Self::hand_written_on(&mut next, &stays, times);
         leaves.insert(0, next);
         Ok(Some(Iteration::Returns(leaves)))
     }

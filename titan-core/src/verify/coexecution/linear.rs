@@ -358,9 +358,9 @@ impl Facts {
         (at_least == at_most).then_some(at_least)
     }
 
-    /// Whether a fact contains an atom.
-    pub(in crate::verify) fn mentions(&self, atom: Atom) -> bool {
-        self.not_negative.iter().any(|fact| fact.coefficient(atom) != 0)
+    /// Whether one of the facts is that an integer is not negative, or more than that.
+    pub(in crate::verify) fn states(&self, l: &Linear) -> bool {
+        self.not_negative.iter().any(|fact| fact.same_terms(l) && fact.constant <= l.constant)
     }
 
     /// The facts `u − atom ≥ 0`.

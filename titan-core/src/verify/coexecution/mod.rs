@@ -91,6 +91,7 @@ use self::report::Report;
 use self::rings::find::Claims;
 use self::run::Run;
 use crate::collections::SortedSet;
+use crate::diag::Code;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
 use crate::verify::{Error, reject_if_any};
 
@@ -123,10 +124,20 @@ pub(in crate::verify) fn check(kernel: &Kernel) -> Result<Shown, Vec<Error>> {
             let (fault, example) = match (shown, fault) {
                 // For barriers the error found for all arguments is reported, unless it is a deadlock.
                 (found, Fault::Barrier(error)) => {
-                    let same = found.filter(
-                        |(shown, _)| matches!(shown, Fault::Barrier(e) if e.code == error.code && e.site == error.site),
-                    );
-                    (if same.is_some() { Fault::Barrier(error) } else { unproven(*error) }, None)
+                    match found {
+                        Some((Fault::Barrier(shown), _)) if shown.code == error.code => {
+                            let fault = if shown.site == error.site {
+                                Fault::Barrier(error)
+                            } else if error.code == Code::NeverWritten {
+                                // Of several reads of what was not written, the example shows another one.
+                                Fault::Barrier(shown)
+                            } else {
+                                unproven(*error)
+                            };
+                            (fault, None)
+                        }
+                        Some(_) | None => (unproven(*error), None),
+                    }
                 }
                 (Some((fault, example)), _) => (fault, Some(example)),
                 (None, fault) => (fault, None),
@@ -157,7 +168,20 @@ fn proved<'k>(new: &dyn Fn() -> Run<'k>) -> (Run<'k>, Result<(), Fault>) {
             (run, done) = (other, result);
         }
     }
+    if is_unwritten(&done) {
+        let mut other = new();
+        (other.choices, other.single, other.cases) = (run.choices, run.single, true);
+        let result = other.all();
+        if result.is_ok() || is_unwritten(&result) {
+            (run, done) = (other, result);
+        }
+    }
     (run, done)
+}
+
+/// Whether nothing is wrong but a read of memory that may not have been written.
+fn is_unwritten(done: &Result<(), Fault>) -> bool {
+    matches!(done, Err(Fault::Barrier(error)) if error.code == Code::NeverWritten)
 }
 
 /// Checks rules 41 to 43 for the claims of a barrier program, and that the stages that it reads are filled.

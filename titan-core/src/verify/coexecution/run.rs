@@ -48,6 +48,8 @@ pub(in crate::verify) struct Run<'k> {
     /// Whether a round is one iteration of each role, and whether there are rounds of several.
     pub(super) single: bool,
     pub(super) uneven: bool,
+    /// Whether a loop that may have no round is treated as two cases, for what its rounds write.
+    pub(super) cases: bool,
     pub(super) serial: u32,
     steps: usize,
     /// The claims of a barrier program about rings.
@@ -90,6 +92,7 @@ impl<'k> Run<'k> {
             undecided: false,
             single: false,
             uneven: false,
+            cases: false,
             serial: 0,
             steps: 0,
             occupied: SortedSet::new(),
@@ -162,6 +165,7 @@ impl<'k> Run<'k> {
             // There is no loop around the whole kernel.
             Stop::SplitAt { .. } | Stop::Open(_) => Fault::Lost,
         })?;
+        let mut unwritten = None;
         for end in ends {
             // Theorem 7 of docs/protocol.md needs it: at the end, what was filled has been released by each reader, and
             // nobody has a pending wait.
@@ -172,8 +176,14 @@ impl<'k> Run<'k> {
                 }
             }
             self.ended(&end)?;
+            unwritten = unwritten.or_else(|| self.unwritten(&end));
         }
-        Ok(())
+        unwritten.map_or(Ok(()), |error| Err(Fault::Barrier(Box::new(error))))
+    }
+
+    /// Whether rounds of loops are known to be executed at least once.
+    pub(super) fn at_least_once(times: &Linear) -> Condition {
+        Condition::NotNegative(times.plus_const(-1), true)
     }
 
     /// Runs until every role has at most as many open frames as its goal; a role whose goal is `usize::MAX` does not run.

@@ -7,7 +7,7 @@
 //! | `text` | the file is the canonical text of its kernels, after the comments at its top |
 //! | `parse` | parsing it gives the errors that it expects, or none |
 //! | `fence` | the result of the fence pass is that at the end of the file |
-//! | `verify`, `program` | reading and verifying it gives the errors that it expects, or none, and so does the text with each of its mistakes; kernels that are laid out are verified as barrier programs |
+//! | `verify`, `program` | reading and verifying it gives the errors that it expects, or none, and so does the text with each of its mistakes; kernels that are laid out are verified as barrier programs; those that are accepted are accepted again as they are |
 //!
 //! An expectation is a comment on the line of the error, or alone on a line after it:
 //!
@@ -65,6 +65,7 @@ pub(crate) fn run(name: &str, text: &str) -> Report {
                 let base = mistakes::base(text);
                 report.failures.extend(expect::compare(name, base, &verify_errors(base)));
                 report.failures.extend(mistakes::check(name, text));
+                report.failures.extend(unsettled(name, base));
                 (report.refused, report.accepted) = refused_and_accepted(base);
                 report.refused += mistakes::count(text);
             }
@@ -112,6 +113,24 @@ fn refused_and_accepted(text: &str) -> (usize, usize) {
     let refused =
         kernels.iter().zip(ends).filter(|(k, end)| lines.iter().any(|l| (k.at.start.line..*end).contains(l))).count();
     (refused, kernels.len() - refused)
+}
+
+/// The accepted kernels that the verifier changes again: the conditions that it adds to a launch must be those that it needs.
+fn unsettled(name: &str, text: &str) -> Vec<String> {
+    let mut failures = Vec::new();
+    let kernels = parse(text).unwrap_or_default();
+    for verified in kernels.into_iter().filter_map(|kernel| verify(kernel).ok()) {
+        let once = print(&verified.into_kernel());
+        let again = parse(&once).map(|all| all.into_iter().map(verify).collect::<Vec<_>>());
+        let twice = match again.as_deref() {
+            Ok([Ok(verified)]) => print(verified),
+            other => format!("{other:?}"),
+        };
+        if twice != once {
+            failures.push(format!("{name}: verified, printed and verified again,\n{once}\nis\n{twice}"));
+        }
+    }
+    failures
 }
 
 /// The errors of the verifier. Those of a whole kernel are on its first line.

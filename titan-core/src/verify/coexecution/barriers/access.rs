@@ -46,6 +46,7 @@ impl<'k> Run<'k> {
         let slot = self.slot(state, at, (named, n), (object, &name))?;
         // The time says in which round of its slot the access is. Conflicts compare it modulo the number of parts,
         // since times t and t + n are the same bytes.
+        let before = state.machine.latest_of(memory);
         let time = state.machine.time_of(memory, slot, n, write);
         let by = self
             .objects
@@ -54,7 +55,9 @@ impl<'k> Run<'k> {
             .map_or(if messages::is_copy(&at.op.kind) { By::Copy } else { By::Other }, By::Tensor);
         self.allocated(state, at, memory)?;
         let bytes = messages::bytes_of(&at.op.kind).unwrap_or_else(|| self.objects.memories[memory].part());
-        self.happens(state, at, What::Access { memory, time, bytes, write, by, pending })
+        self.happens(state, at, What::Access { memory, time, bytes, write, by, pending })?;
+        self.note_written(state, at, (region, write), (memory, time, before));
+        Ok(())
     }
 
     /// The access of an operation to an output of bulk stores.

@@ -36,6 +36,7 @@ use super::super::linear::Linear;
 use super::super::state::Times;
 use super::objects::{Objects, Place};
 use super::tensor::Fences;
+use super::written::Written;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Class, OpId};
 
@@ -166,6 +167,11 @@ pub(in crate::verify) struct Machine {
     /// The barriers that were invalidated, and the memories that were freed (by the index of the object), each with the operation.
     pub(in crate::verify) gone: SortedMap<usize, OpId>,
     pub(super) everybody: Roles,
+    /// What has been written of shared memory and tensor memory, at least.
+    pub(in crate::verify) written: Written,
+    /// The operations that read what may not have been written, with the memory. It is no part of the state: what these operations do
+    /// does not depend on it.
+    pub(in crate::verify) unwritten: SortedMap<OpId, usize>,
 }
 
 /// A fault of a phase.
@@ -203,6 +209,11 @@ impl Machine {
     /// The clock of an object, from the start of the kernel.
     pub(in crate::verify) fn clock(&self, object: usize) -> Linear {
         self.origins[object].plus_const(self.base(object))
+    }
+
+    /// The time after the last one at which a memory was filled, relative to its origin.
+    pub(super) fn latest_of(&self, memory: usize) -> i64 {
+        self.latest.get(memory).copied().unwrap_or(0)
     }
 
     pub(in crate::verify) fn memory_object(&self, memory: usize) -> usize {

@@ -1,4 +1,4 @@
-//! The events of programs of the barrier dialect: barriers, groups and memory (rules 54 to 60).
+//! The events of programs of the barrier dialect: barriers, groups and memory (rules 54 to 60, 80 and 83).
 //!
 //! * `objects`: the barrier or memory to which each value refers;
 //! * `machine`: the state of barriers, groups and accesses, with happens-before; `conflicts`: accesses that are not ordered by it;
@@ -6,6 +6,7 @@
 //! * `event`, `access`: the effect of one operation on the state;
 //! * `lives`: invalidation of barriers (rule 58);
 //! * `tensor`: accesses to tensor memory, their order and fences (rule 80);
+//! * `written`: reads of memory that nothing has written (rule 83);
 //! * `outputs`: bulk stores to one output that write different elements;
 //! * `index`: the element of an array that an index selects; `parity`: the phase that a parity stands for; `forms`: parities that are
 //!   wrong as written;
@@ -27,3 +28,4 @@ mod outputs;
 mod parity;
 mod seen;
 mod tensor;
+pub(in crate::verify) mod written;

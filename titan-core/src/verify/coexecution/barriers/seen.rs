@@ -7,12 +7,15 @@ use crate::collections::SortedSet;
 use crate::ir::OpId;
 
 impl Machine {
-    /// Whether both are equal up to a shift of times.
+    /// Whether both are equal up to a shift of times; of memory, this state may have more written, which no operation objects to.
     pub(in crate::verify) fn same(&self, other: &Machine) -> bool {
         let joined = |m: &Machine| -> Vec<(usize, usize, i64)> {
             m.joined.iter().map(|(r, (_, b, t))| (*r, *b, t - m.base(*b))).collect()
         };
-        self.gone == other.gone && joined(self) == joined(other) && self.shifted() == other.shifted()
+        self.gone == other.gone
+            && joined(self) == joined(other)
+            && self.shifted() == other.shifted()
+            && self.written.covers(&other.written)
     }
 
     /// The state with times relative to the clock of each object.
