@@ -7,10 +7,13 @@ use crate::{Outcome, cli, none, read};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
-use titan_core::driver::{Arguments, Stages, loop_graphs, stages};
+use titan_amd::codegen::{self, Emitted};
+use titan_core::driver::{Arguments, Backend, Code, Stages, loop_graphs, stages};
 use titan_core::ir::{Kernel, Scheduler};
+use titan_core::lane::Func;
 use titan_core::plan::LowerError;
 use titan_core::schedule::text;
+use titan_core::target::Target;
 use titan_core::text::{Located, parse_located, print};
 use titan_core::verify::{Verified, verify};
 
@@ -85,7 +88,10 @@ fn of_stage(
         return Ok(print(kernel).into_bytes());
     }
     let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
-    let all = stages(kernel, machine.backend(), arguments, shared)?;
+    let all = match on_the_way(machine, stage) {
+        Some(backend) => stages(kernel, &backend, arguments, shared)?,
+        None => stages(kernel, machine.backend(), arguments, shared)?,
+    };
     let text = match stage {
         "rings" => print(&all.rings),
         "laid-out" => print(&all.laid_out),
@@ -95,7 +101,7 @@ fn of_stage(
         "barriers" => print(&all.barriers),
         "lanes" => format!("{}\n", all.lanes.to_string().trim_end()),
         "schedule" => all.schedule.to_string(),
-        _ => return of_code(&all, machine, stage),
+        _ => return of_code(all, machine, stage),
     };
     Ok(text.into_bytes())
 }
@@ -108,14 +114,44 @@ const fn last_stage(machine: Machine) -> &'static str {
     }
 }
 
+/// The back end of a machine whose code is made in stages, which gives one of these instead of its code.
+struct OnTheWay {
+    machine: &'static titan_amd::Machine,
+    text: fn(&Emitted) -> String,
+}
+
+/// The back end that gives a stage behind the lane IR, if it is one on the way to the code.
+fn on_the_way(machine: Machine, stage: &str) -> Option<OnTheWay> {
+    let text: fn(&Emitted) -> String = match stage {
+        "machine" => |emitted| emitted.selected.to_string(),
+        "asm" => |emitted| emitted.code.to_string(),
+        _ => return None,
+    };
+    match machine {
+        Machine::Amd(machine) => Some(OnTheWay { machine, text }),
+        Machine::Nv(_) => None,
+    }
+}
+
+impl Backend for OnTheWay {
+    fn target(&self) -> Target {
+        self.machine.target()
+    }
+
+    fn generates_code(&self) -> bool {
+        self.machine.generates_code()
+    }
+
+    fn emit(&self, func: &Func, _: Option<(&str, u32)>) -> Result<Code, LowerError> {
+        let emitted = codegen::emit(func, self.machine).map_err(|error| error.into_lower_error(func))?;
+        Ok(Code { payload: (self.text)(&emitted).into_bytes(), config: Vec::new() })
+    }
+}
+
 /// A stage behind the lane IR, which only one of the back ends has.
-fn of_code(all: &Stages, machine: Machine, stage: &str) -> Result<Vec<u8>, LowerError> {
-    let emitted =
-        |machine| titan_amd::codegen::emit(&all.lanes, machine).map_err(|error| error.into_lower_error(&all.lanes));
+fn of_code(all: Stages, machine: Machine, stage: &str) -> Result<Vec<u8>, LowerError> {
     match (machine, stage) {
-        (Machine::Nv(_), "ptx") | (Machine::Amd(_), "hsaco") => Ok(all.code.payload.clone()),
-        (Machine::Amd(machine), "machine") => Ok(emitted(machine)?.selected.to_string().into_bytes()),
-        (Machine::Amd(machine), "asm") => Ok(emitted(machine)?.code.to_string().into_bytes()),
+        (Machine::Nv(_), "ptx") | (Machine::Amd(_), "machine" | "asm" | "hsaco") => Ok(all.code.payload),
         (Machine::Nv(_) | Machine::Amd(_), _) => {
             let (name, last) = (machine.name(), last_stage(machine));
             let why = format!("{name} has no stage `{stage}`; its code is `{last}`");

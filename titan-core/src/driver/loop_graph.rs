@@ -31,7 +31,7 @@ use super::estimate::registers;
 use super::order::is_product;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};
+use crate::ir::{Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};
 use crate::pipeline::modulo::{self, Dependence, Dependent, Violation, Why};
 use crate::plan::operands;
 use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
@@ -283,13 +283,10 @@ fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
     let shared = |values: &[Value]| ceil(of_values(values) * threads * 4, rate(timing.shared_bytes));
     let lanes = |count: i64, each: u32| ceil(count * i64::from(target.lanes) * per_partition, rate(each));
     if !op.regions.is_empty() {
-        let mut inside = Vec::new();
-        let mut collect = |block: &Block| kernel.walk_block(*block, &mut |id, _| inside.push(id));
-        op.regions.iter().for_each(&mut collect);
         // An estimate: both arms of a branch, and one iteration of each inner loop, whose number of iterations is not
-        // known. Nesting is finite, so this recursion ends.
-        let all = inside.into_iter().map(|id| self::cost(kernel, id, target));
-        let held = all.map(|cost| cost.held + cost.latency).sum();
+        // known. What is nested in these operations is a part of their costs. Nesting is finite, so this recursion ends.
+        let inside = op.regions.iter().flat_map(|region| &kernel.block(*region).ops);
+        let held = inside.map(|id| self::cost(kernel, *id, target)).map(|cost| cost.held + cost.latency).sum();
         return cost(LANES, held, timing.lanes_latency);
     }
     if is_wait(kernel, id) || is_another_name(&op.kind) {

@@ -48,7 +48,7 @@ use crate::plan::{self, LowerError, MmaPlan, Plan};
 use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
-use road::Stop;
+use road::{InStages, Stop};
 use rule::Filled;
 
 /// All stages of a kernel on the way to the code of a machine, for printing.
@@ -320,6 +320,8 @@ struct Made {
     rings: Verified,
     plan: Plan,
     laid_out: Kernel,
+    scheduled: Kernel,
+    loops: Kernel,
     barriers: Kernel,
     lowered: Lowered,
     notes: Vec<String>,
@@ -334,10 +336,8 @@ impl Made {
     }
 
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
-        let Made { schedule, rings, laid_out, barriers, lowered, .. } = self;
+        let Made { schedule, rings, laid_out, scheduled, loops, barriers, lowered, .. } = self;
         let code = backend.emit(&lowered.func, None)?;
-        let scheduled = road::scheduled(&laid_out, &schedule.bodies)?;
-        let loops = road::in_stages(&scheduled, schedule.unmasked)?;
         Ok(Stages { schedule, rings, laid_out, scheduled, loops, barriers, lanes: lowered.func, code })
     }
 }
@@ -360,6 +360,8 @@ fn made_for(
 struct Prepared {
     filled: Filled,
     laid_out: Kernel,
+    /// The same with its loops expanded, where the schedule was tried.
+    loops: Option<InStages>,
     /// Why it has no cluster.
     no_cluster: Option<NoCluster>,
     /// As [`Made::pays`].
@@ -383,11 +385,12 @@ fn prepared(
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    let placed = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
+    let (loops, placed) = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles))
+    {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled.schedule, kernel.sig.scheduler.is_some()),
-        Scheduler::Rule => None,
+        Scheduler::Rule => (None, None),
     };
-    Ok(Prepared { filled, laid_out, no_cluster: chosen.err(), pays, placed })
+    Ok(Prepared { filled, laid_out, loops, no_cluster: chosen.err(), pays, placed })
 }
 
 /// The scheduler of kernels that name none: the modulo scheduler for loops over `pipelined(..)` on machines whose threads copy tiles and issue MMAs
@@ -407,9 +410,9 @@ fn default_scheduler(target: &Target, roles: Roles) -> Scheduler {
 /// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose
 /// program can.
 fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Made, LowerError> {
-    let Prepared { filled, laid_out, no_cluster, pays, placed } = prepared;
+    let Prepared { filled, laid_out, loops, no_cluster, pays, placed } = prepared;
     let simpler = filled.schedule.simpler();
-    let why = match carried_out(kernel, filled, laid_out) {
+    let why = match carried_out(kernel, filled, laid_out, loops) {
         Ok(mut made) => {
             if made.gains() && target.base.is_some() {
                 made.notes.extend(not_chosen::notes(&made, no_cluster));
@@ -444,7 +447,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";
         return Err(LowerError::of_kernel(&kernel.sig.full_name(), message.to_owned()).into());
     }
-    carried_out(kernel, filled, laid_out)
+    carried_out(kernel, filled, laid_out, None)
 }
 
 fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
@@ -453,13 +456,15 @@ fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Res
     cluster::apply(laid_out, schedule.cluster).ok_or_else(why)
 }
 
-/// Compiles the laid-out kernel to lane IR, as the schedule says.
-fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel) -> Result<Made, Stop> {
+/// Compiles the laid-out kernel to lane IR, as the schedule says; `loops` is what the schedule makes of it, if that is known.
+fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel, loops: Option<InStages>) -> Result<Made, Stop> {
     let Filled { schedule, rings, plan } = filled;
-    let barriers = road::barriers(&rings, &plan, laid_out.clone(), (&schedule.bodies, schedule.unmasked))?;
+    let loops = loops.map_or_else(|| InStages::of(&laid_out, &schedule.bodies), Ok)?;
+    let [scheduled, loops] = loops.kernels(schedule.unmasked);
+    let barriers = road::barriers(&rings, &plan, (&laid_out, &schedule.bodies), &loops)?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     let notes = rule::notes(kernel, &schedule, plan.target.name);
-    let mut made = Made { schedule, rings, plan, laid_out, barriers, lowered, notes, pays: None };
+    let mut made = Made { schedule, rings, plan, laid_out, scheduled, loops, barriers, lowered, notes, pays: None };
     if made.gains() && made.plan.target.base.is_some() {
         made.notes.extend(why::copied_by_threads(kernel, &made));
     }

@@ -3,7 +3,7 @@
 //! | pass | input | output |
 //! |---|---|---|
 //! | lay out | tiles and rings | tiles in layouts, loads of fragments, scratch memory |
-//! | expand loops | the same, with the schedules of loops | the same, loops in the stages and the order of their schedules |
+//! | expand loops | the same, with the schedules of loops | the same, loops in the stages and the order of their schedules: [`InStages`] |
 //! | complete | the same | the groups of asynchronous operations, and how many of them each wait leaves in flight |
 //! | expand | rings | barriers, counters |
 //! | allocate | regions | regions with offsets |
@@ -74,9 +74,6 @@ struct Way<'a> {
     /// For each ring, the depth of the innermost loop around all its operations at the start of whose iterations it is empty; 0 if there is
     /// none.
     anew: &'a [usize],
-    bodies: &'a [Body],
-    /// Whether iterations without masks have loops of their own.
-    unmasked: bool,
 }
 
 struct Pass {
@@ -88,15 +85,8 @@ struct Pass {
     run: fn(Kernel, &Way<'_>) -> Result<Kernel, Stop>,
 }
 
-/// The passes over a laid-out kernel, in order.
+/// The passes over a laid-out kernel whose loops are expanded, in order.
 const ROAD: &[Pass] = &[
-    Pass {
-        name: "expand loops",
-        needs: &[Fact::LaidOut],
-        gives: Fact::LaidOut,
-        ends: &[Fact::Counted, Fact::Placed, Fact::Synchronized, Fact::Fenced, Fact::Proven],
-        run: expanded,
-    },
     Pass {
         name: "complete",
         needs: &[Fact::LaidOut],
@@ -144,24 +134,38 @@ const ROAD: &[Pass] = &[
     },
 ];
 
-fn expanded(kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
-    // What the rule chose and cannot be carried out is not the user's mistake: a simpler schedule is taken, and said.
-    in_stages(&scheduled(&kernel, way.bodies)?, way.unmasked).map_err(Stop::Unproven)
+/// A laid-out kernel whose loops have schedules, and what was made of it by them: its loops in their stages and their order.
+///
+/// There is none that the checker of expanded loops has not confirmed: whoever looks for a schedule makes one to see whether it can be carried
+/// out, and hands it on to the passes behind.
+#[derive(Clone, Debug)]
+pub(super) struct InStages {
+    scheduled: Kernel,
+    loops: Kernel,
 }
 
-/// A laid-out kernel with the schedules of its loops.
-pub(super) fn scheduled(kernel: &Kernel, bodies: &[Body]) -> Result<Kernel, LowerError> {
-    let unknown = || "a schedule names operations that do not exist".to_owned();
-    order::annotate(kernel, bodies).ok_or_else(|| LowerError::refused(kernel, None, unknown(), FOR_KERNEL))
-}
+impl InStages {
+    /// Expands the loops of a laid-out kernel by their schedules, and checks the result.
+    pub(super) fn of(laid_out: &Kernel, bodies: &[Body]) -> Result<Self, Stop> {
+        let unknown = || "a schedule names operations that do not exist".to_owned();
+        let refused = || LowerError::refused(laid_out, None, unknown(), FOR_KERNEL);
+        let scheduled = order::annotate(laid_out, bodies).ok_or_else(refused)?;
+        let made = modulo::expand(&scheduled).and_then(|made| modulo::check(&scheduled, &made).map(|()| made));
+        match made {
+            Ok(loops) => Ok(InStages { scheduled, loops }),
+            // What the rule chose and cannot be carried out is not the user's mistake: a simpler schedule is taken, and said.
+            Err(why) => Err(Stop::Unproven(LowerError::refused(&scheduled, Some(why.op), why.message, FOR_KERNEL))),
+        }
+    }
 
-/// The kernel with its loops in the stages and the order of their schedules, which the checker confirms; with iterations without masks in loops
-/// of their own, if `unmasked` says so.
-pub(super) fn in_stages(scheduled: &Kernel, unmasked: bool) -> Result<Kernel, LowerError> {
-    let made = modulo::expand(scheduled).and_then(|made| modulo::check(scheduled, &made).map(|()| made));
-    let made = made.map_err(|why| LowerError::refused(scheduled, Some(why.op), why.message, FOR_KERNEL))?;
-    let tiles = made.sig.tails == Some(Tails::Split);
-    Ok(if unmasked { unmask(&made, tiles).unwrap_or(made) } else { made })
+    /// The kernel with the schedules of its loops, and the one with its loops expanded by them; in the latter, iterations without masks have
+    /// loops of their own, if `unmasked` says so.
+    pub(super) fn kernels(self, unmasked: bool) -> [Kernel; 2] {
+        let InStages { scheduled, loops } = self;
+        let tiles = loops.sig.tails == Some(Tails::Split);
+        let apart = if unmasked { unmask(&loops, tiles) } else { None };
+        [scheduled, apart.unwrap_or(loops)]
+    }
 }
 
 /// What to do about a schedule that cannot be carried out.
@@ -184,18 +188,22 @@ fn proven(kernel: Kernel, _: &Way<'_>) -> Result<Kernel, Stop> {
     }
 }
 
-/// Runs the passes from a laid-out kernel to its barrier program.
+/// Runs the passes from a laid-out kernel, whose loops were expanded by the schedules of these bodies, to its barrier program.
 pub(super) fn barriers(
     kernel: &Verified,
     plan: &Plan,
-    laid_out: Kernel,
-    (bodies, unmasked): (&[Body], bool),
+    (laid_out, bodies): (&Kernel, &[Body]),
+    loops: &Kernel,
 ) -> Result<Kernel, Stop> {
-    let anew = ahead::rings_begin_anew(kernel, &laid_out, bodies);
-    let way = Way { plan, anew: &anew, bodies, unmasked };
+    let anew = ahead::rings_begin_anew(kernel, laid_out, bodies);
+    let way = Way { plan, anew: &anew };
     let mut facts = vec![Fact::LaidOut];
-    let mut made = laid_out;
-    let mut expanded = None;
+    let mut made = loops.clone();
+    debug_assert!(
+        verify::well_formed(made.clone()).is_ok(),
+        "after loops were expanded: {:?}",
+        verify::well_formed(made.clone()).err()
+    );
     for pass in ROAD {
         debug_assert!(pass.needs.iter().all(|need| facts.contains(need)), "`{}` needs {:?}", pass.name, pass.needs);
         made = (pass.run)(made, &way)?;
@@ -207,10 +215,9 @@ pub(super) fn barriers(
             pass.name,
             verify::well_formed(made.clone()).err()
         );
-        // The first pass expands loops; what comes after it keeps stores one by one.
-        expanded.get_or_insert_with(|| made.clone());
     }
-    for of in [&**kernel, expanded.as_ref().unwrap_or(&made)] {
+    // Expansion may make a store at several places; these passes keep stores one by one.
+    for of in [&**kernel, loops] {
         verify::stores_of(of, &made).map_err(|errors| Stop::Unproven(LowerError::unproven(&made, &errors)))?;
     }
     Ok(made)
@@ -240,7 +247,11 @@ pub fn barrier_program_ahead(
     let rings = if distance > 0 { kernel.pipes.len() } else { 0 };
     let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
     let bodies = order::choose(&laid_out, &ahead);
-    barriers(kernel, plan, laid_out, (&bodies, false)).map_err(Stop::error)
+    let made = InStages::of(&laid_out, &bodies).and_then(|made| {
+        let [_, loops] = made.kernels(false);
+        barriers(kernel, plan, (&laid_out, &bodies), &loops)
+    });
+    made.map_err(Stop::error)
 }
 
 /// Whether bulk stores of a program may be in flight while the next tile is computed: it waits for all of them to have read their buffers,

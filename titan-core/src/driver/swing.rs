@@ -16,51 +16,135 @@
 
 use super::ahead::filled_ahead;
 use super::loop_graph::{LoopGraph, loop_graphs};
-use super::order::{annotate, bodies, is_product};
+use super::order::{bodies, is_product};
+use super::road::InStages;
 use super::schedule::{Body, Roles, Schedule};
 use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpId, OpKind, Pipe, Planned, TtgOp};
-use crate::pipeline::modulo;
 use crate::schedule::graph::{DraftEdge, Graph, Kind};
 use crate::schedule::swing::Options;
 use crate::schedule::{self, Plan, plan};
 use crate::target::Target;
 
-/// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out. The note
-/// says where it did; a kernel that did not ask for it has none if it did nowhere.
-pub(super) fn place(kernel: &Kernel, target: &Target, schedule: &mut Schedule, asked: bool) -> Option<String> {
+/// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out: what was made
+/// of the kernel by that, and a note that says where it did. A kernel that did not ask for it has no note if it did nowhere.
+pub(super) fn place(
+    kernel: &Kernel,
+    target: &Target,
+    schedule: &mut Schedule,
+    asked: bool,
+) -> (Option<InStages>, Option<String>) {
     let graphs = loop_graphs(kernel, target).unwrap_or_default();
-    let mut placed = 0;
     let all = bodies(kernel);
     let live = i64::from(target.registers.saturating_sub(OTHER_REGISTERS));
-    for graph in &graphs {
-        // Bodies are numbered in program order, as the schedule names them.
-        let Some(number) = all.iter().position(|(looped, _)| *looped == graph.looped) else { continue };
-        let Some((_, ops)) = kernel.block(all[number].1).ops.split_last() else { continue };
-        let live = Some(live.saturating_sub(graph.outside).max(0));
-        let carried_out = |dependences: &Graph| {
-            let options = Options { live, stages: Some(2), ..Options::default() };
-            let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
-            let places = places(kernel, graph, ops, &from_first_product(kernel, graph, &found.schedule))?;
-            let tried = with(kernel, schedule, ops, Body { number, places })?;
-            // Nothing that was found is believed: the loop is expanded with it, and the checker compares the result. If either refuses, the rule's places
-            // stay.
-            let scheduled = annotate(kernel, &tried.bodies)?;
-            let made = modulo::expand(&scheduled).ok()?;
-            modulo::check(&scheduled, &made).is_ok().then_some(tried)
-        };
-        let tried = carried_out(&graph.graph).or_else(|| carried_out(&with_free_slots(graph)?));
-        if let Some(tried) = tried {
-            *schedule = tried;
-            placed += 1;
-        }
-    }
+    let mut loops: Vec<Candidates<'_>> = graphs
+        .iter()
+        .filter_map(|graph| {
+            // Bodies are numbered in program order, as the schedule names them.
+            let number = all.iter().position(|(looped, _)| *looped == graph.looped)?;
+            let (_, ops) = kernel.block(all[number].1).ops.split_last()?;
+            let live = Some(live.saturating_sub(graph.outside).max(0));
+            Some(Candidates { kernel, graph, ops, number, live, tried: 0, next: None })
+        })
+        .collect();
+    let (made, placed) = carried_out(kernel, schedule, &mut loops);
     let all = graphs.len();
     let rest =
         if placed == all { "" } else { "; for the others it has nothing that fits, and schedule(rule) places them" };
     let note = format!("schedule(swing): {placed} of {all} loops are placed by the modulo scheduler{rest}");
-    (asked || placed > 0).then_some(note)
+    (made, (asked || placed > 0).then_some(note))
+}
+
+/// Changes a schedule to the first candidates of loops that can be carried out; what was made by it, if it was changed, and the number of these
+/// loops.
+///
+/// Nothing that was found is believed: the loops are expanded, and the checker compares the result. If either refuses, the next candidate is
+/// tried, and behind the last one the rule's places stay. Expansion and the check cost more than the search, so all loops are tried at
+/// once. Only if that is refused, they are tried one by one, to find which of them are in the way.
+fn carried_out(kernel: &Kernel, schedule: &mut Schedule, loops: &mut [Candidates<'_>]) -> (Option<InStages>, usize) {
+    let (mut tried, mut placed) = (schedule.clone(), 0);
+    for candidates in &mut *loops {
+        // This ends: each round but the last takes a candidate.
+        while let Some(body) = candidates.peek() {
+            if let Some(next) = with(kernel, &tried, candidates.ops, body) {
+                (tried, placed) = (next, placed + 1);
+                break;
+            }
+            candidates.next = None;
+        }
+    }
+    if placed == 0 {
+        return (None, 0);
+    }
+    if let Ok(made) = InStages::of(kernel, &tried.bodies) {
+        *schedule = tried;
+        return (Some(made), placed);
+    }
+    if placed == 1 {
+        // There is no other loop in the way.
+        loops.iter_mut().for_each(|candidates| candidates.next = None);
+    }
+    let (mut last, mut placed) = (None, 0);
+    for candidates in loops {
+        // This ends: each round takes a candidate.
+        while let Some(body) = candidates.take() {
+            let Some(tried) = with(kernel, schedule, candidates.ops, body) else { continue };
+            if let Ok(made) = InStages::of(kernel, &tried.bodies) {
+                (*schedule, last) = (tried, Some(made));
+                placed += 1;
+                break;
+            }
+        }
+    }
+    (last, placed)
+}
+
+/// The schedules of a loop that may be carried out, the best first: each is found when it is asked for.
+struct Candidates<'k> {
+    kernel: &'k Kernel,
+    graph: &'k LoopGraph,
+    ops: &'k [OpId],
+    /// The number of the loop's body.
+    number: usize,
+    /// The greatest live weight.
+    live: Option<i64>,
+    /// How many graphs were searched.
+    tried: usize,
+    /// The next one, if it was found.
+    next: Option<Body>,
+}
+
+impl Candidates<'_> {
+    /// The next schedule.
+    fn peek(&mut self) -> Option<Body> {
+        // This ends: each round searches another graph, and there are two.
+        while self.next.is_none() && self.tried < 2 {
+            self.tried += 1;
+            self.next = if self.tried == 1 {
+                self.found(&self.graph.graph)
+            } else {
+                with_free_slots(self.graph).and_then(|graph| self.found(&graph))
+            };
+        }
+        self.next.clone()
+    }
+
+    /// The next schedule, which is then another one.
+    fn take(&mut self) -> Option<Body> {
+        let next = self.peek();
+        self.next = None;
+        next
+    }
+
+    /// What the scheduler finds for the loop with these dependences.
+    fn found(&self, dependences: &Graph) -> Option<Body> {
+        let options = Options { live: self.live, stages: Some(2), ..Options::default() };
+        let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
+        let first = from_first_product(self.kernel, self.graph, &found.schedule);
+        let places = places(self.kernel, self.graph, self.ops, &first)?;
+        Some(Body { number: self.number, places })
+    }
 }
 
 /// The dependences of a loop, and an edge from whatever reads a stage of a ring of D slots to whatever reads the stage D − 1 iterations later:

@@ -20,6 +20,7 @@ pub mod check;
 pub mod graph;
 mod live;
 mod order;
+mod partial;
 mod placed;
 mod recurrences;
 mod sequence;

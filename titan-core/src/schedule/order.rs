@@ -32,7 +32,7 @@ impl<'g> Problem<'g> {
 }
 
 /// The earliest cycle of each operation, and the number of cycles from it to the end, if units did not matter.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Depths {
     pub(super) depth: Vec<i64>,
     pub(super) height: Vec<i64>,
@@ -51,11 +51,16 @@ impl Depths {
         for _ in 0..n {
             steps.take(graph.edges().len())?;
             let mut is_changed = false;
+            // Edges mostly lead forward in the program: in its order, one round nearly finds all depths, and against it
+            // all heights.
             for edge in graph.edges() {
-                let length = edge.latency - ii * edge.distance;
-                let (down, up) = (all.depth[edge.from] + length, all.height[edge.to] + length);
-                is_changed |= down > all.depth[edge.to] || up > all.height[edge.from];
+                let down = all.depth[edge.from] + edge.latency - ii * edge.distance;
+                is_changed |= down > all.depth[edge.to];
                 all.depth[edge.to] = all.depth[edge.to].max(down);
+            }
+            for edge in graph.edges().iter().rev() {
+                let up = all.height[edge.to] + edge.latency - ii * edge.distance;
+                is_changed |= up > all.height[edge.from];
                 all.height[edge.from] = all.height[edge.from].max(up);
             }
             if !is_changed {

@@ -25,6 +25,13 @@ pub(super) fn placed(graph: &Graph, ii: i64, cycles: &[i64]) -> Schedule {
     Schedule { name: graph.name().to_owned(), ii, stages, live: live_weight(graph, ii, &cycles), ops }
 }
 
+/// The live weight of the schedule in which operations are issued in these cycles, and the number of its stages.
+pub(super) fn weighed(graph: &Graph, ii: i64, cycles: &[i64]) -> (i64, i64) {
+    let (first, last) = (cycles.iter().min().copied().unwrap_or(0), cycles.iter().max().copied().unwrap_or(0));
+    // As in `placed`: the first operation is issued in cycle 0. A weight depends on differences of cycles alone.
+    (live_weight(graph, ii, cycles), (last - first) / ii + 1)
+}
+
 /// The operations in the order of the body: by their cycle within the interval, and in the same cycle after those that they wait for.
 ///
 /// An operation waits in the same cycle only along edges of latency zero that are met exactly. A cycle of such edges would have the

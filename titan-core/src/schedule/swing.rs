@@ -1,6 +1,9 @@
 //! Swing modulo scheduling: for each interval from the bounds upward, operations are placed one by one, on both sides of those that
 //! are placed already, until an interval has room for all.
 //!
+//! If the schedule that is found has too many stages or too great a live weight, the interval grows in longer and longer steps until one fits,
+//! and from there what is between it and the last one that did not fit is halved again and again.
+//!
 //! For an interval there are five tries in three groups, from the shortest schedules to the ones that are most easily found:
 //!
 //! 1. In swing order. Each operation is placed once, in the free cycle nearest to its neighbours; in a second try, where it leaves the
@@ -19,14 +22,14 @@
 //! Deliberately absent: an exact search. The greatest interval for which this one finds nothing is not proved to have no schedule.
 
 use super::bounds::bounds;
-use super::graph::{Graph, Op};
+use super::graph::Graph;
 use super::order::{Depths, Problem, swing};
+use super::partial::{Choice, State};
 use super::placed::Schedule;
-use super::sequence::{placed, sequential};
+use super::sequence::{placed, sequential, weighed};
 use super::steps::{Exhausted, Steps};
-use super::units::{Search, Table};
+use super::units;
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 /// How far the search may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,15 +85,6 @@ pub enum Stop {
 /// Placements in a try, for each operation.
 const PLACEMENTS: usize = 32;
 
-/// Which of its free cycles an operation takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
-    /// The one nearest to its neighbours.
-    Near,
-    /// One that leaves the remaining free cycles of the unit in the fewest pieces.
-    Snug,
-}
-
 /// A way to place the operations for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Try {
@@ -117,49 +111,131 @@ pub fn search(graph: &Graph, options: &Options) -> Result<Found, Stop> {
         Some(ii) => (ii, ii + 1),
         None => (least, sequential(graph).ii),
     };
-    let problem = Problem::new(graph);
-    let mut steps = Steps::new(options.steps);
+    let mut search = Search { problem: &Problem::new(graph), options, steps: Steps::new(options.steps), known: None };
     let mut lightest: Option<i64> = None;
-    for ii in first..end {
-        let tried = problem.interval(ii, &mut steps).map_err(|Exhausted| Stop::Steps { ii })?;
-        let Some(schedule) = tried else { continue };
-        // A longer interval has fewer iterations in flight, so going on may satisfy either limit.
-        if options.stages.is_some_and(|limit| schedule.stages > limit) {
-            continue;
-        }
-        if options.live.is_none_or(|limit| schedule.live <= limit) {
-            return Ok(Found { schedule, steps: options.steps - steps.left() });
-        }
-        lightest = Some(lightest.map_or(schedule.live, |least| least.min(schedule.live)));
+    let (mut ii, mut refused) = (first, first - 1);
+    // This ends: each round has a longer interval, or is the last one.
+    while ii < end {
+        let step = match search.interval(ii).map_err(|Exhausted| Stop::Steps { ii })? {
+            Tried::Fits(cycles) => {
+                let (ii, cycles) = search.shortest((ii, cycles), refused);
+                let schedule = placed(graph, ii, &cycles);
+                return Ok(Found { schedule, steps: options.steps - search.steps.left() });
+            }
+            // Room may be in the very next interval, so none is left out.
+            Tried::HasNoRoom => 1,
+            // A longer interval has fewer iterations in flight, so going on may satisfy the limits. How much longer it
+            // must be is not known: it grows by more the further it is from the bound, since a single cycle matters
+            // the less, and the last one is always tried.
+            Tried::IsBeyond { live } => {
+                lightest = live.map(|live| lightest.map_or(live, |least| least.min(live))).or(lightest);
+                (1 + (ii - first) / 4).min(end - 1 - ii).max(1)
+            }
+        };
+        (refused, ii) = (ii, ii + step);
     }
     Err(lightest.map_or(Stop::NothingShorter, |least| Stop::Live { least }))
 }
 
+/// What the tries for one interval have found.
+enum Tried {
+    /// A schedule within the limits, as the cycles of the operations.
+    Fits(Vec<i64>),
+    /// A schedule with too many stages, or with too great a live weight, which is given.
+    IsBeyond { live: Option<i64> },
+    /// None.
+    HasNoRoom,
+}
+
+/// A search, and what it has found for the last interval.
+struct Search<'s, 'g> {
+    problem: &'s Problem<'g>,
+    options: &'s Options,
+    steps: Steps,
+    /// The order in which operations are placed that have these depths.
+    known: Option<(Depths, Vec<usize>)>,
+}
+
+impl Search<'_, '_> {
+    /// A schedule with an interval that is greater than one that was refused, whose next shorter one is refused too.
+    ///
+    /// The intervals between are halved again and again, so that this ends; where the steps do, with what was found.
+    fn shortest(&mut self, (mut ii, mut cycles): (i64, Vec<i64>), mut refused: i64) -> (i64, Vec<i64>) {
+        while ii - refused > 1 {
+            // Example: 600 is refused, and 647 fits: 623 is tried next.
+            let between = refused + (ii - refused) / 2;
+            match self.interval(between) {
+                Ok(Tried::Fits(found)) => (ii, cycles) = (between, found),
+                Ok(Tried::IsBeyond { .. } | Tried::HasNoRoom) => refused = between,
+                Err(Exhausted) => break,
+            }
+        }
+        (ii, cycles)
+    }
+
+    /// The schedule for an interval, if a try finds one within the limits.
+    fn interval(&mut self, ii: i64) -> Result<Tried, Exhausted> {
+        let (problem, steps) = (self.problem, &mut self.steps);
+        let has_too_many = |stages: i64| self.options.stages.is_some_and(|limit| stages > limit);
+        let depths = Depths::of(problem.graph, ii, steps)?;
+        // An operation is issued as many cycles behind the first one at least.
+        if has_too_many(depths.depth.iter().max().map_or(1, |depth| depth / ii + 1)) {
+            return Ok(Tried::IsBeyond { live: None });
+        }
+        // The order depends on the interval, because the lengths of edges between iterations do. Mostly the paths that
+        // are the longest have none of them.
+        let known = self.known.take().filter(|(known, _)| *known == depths);
+        let (depths, order) = match known {
+            Some(known) => known,
+            None => {
+                let order = swing(problem, &depths, steps)?;
+                (depths, order)
+            }
+        };
+        let best = problem.lightest(ii, &order, &depths, steps)?;
+        self.known = Some((depths, order));
+        let Some(((live, stages), cycles)) = best else { return Ok(Tried::HasNoRoom) };
+        Ok(if has_too_many(stages) {
+            Tried::IsBeyond { live: None }
+        } else if self.options.live.is_none_or(|limit| live <= limit) {
+            Tried::Fits(cycles)
+        } else {
+            Tried::IsBeyond { live: Some(live) }
+        })
+    }
+}
+
+/// The cycles of a schedule, behind its live weight and its number of stages.
+type Weighed = ((i64, i64), Vec<i64>);
+
 impl Problem<'_> {
-    /// The schedule for an interval, if a try finds one.
-    fn interval(&self, ii: i64, steps: &mut Steps) -> Result<Option<Schedule>, Exhausted> {
-        let depths = Depths::of(self.graph, ii, steps)?;
-        // The order depends on the interval, because the lengths of edges between iterations do.
-        let order = swing(self, &depths, steps)?;
+    /// The schedule for an interval that the first group of tries finds which finds one.
+    fn lightest(
+        &self,
+        ii: i64,
+        order: &[usize],
+        depths: &Depths,
+        steps: &mut Steps,
+    ) -> Result<Option<Weighed>, Exhausted> {
         let groups: [&[Try]; 3] = [
             &[Try::Swing(Choice::Near), Try::Swing(Choice::Snug)],
             &[Try::Apart(Choice::Near), Try::Apart(Choice::Snug)],
             &[Try::LongestFirst],
         ];
         for group in groups {
-            let mut best: Option<Schedule> = None;
+            let mut best: Option<Weighed> = None;
             for kind in group {
                 let cycles = match kind {
-                    Try::Swing(choice) => self.in_order(ii, &order, &depths, *choice, steps)?,
-                    Try::Apart(choice) => self.apart(ii, &self.sequence(&order, false), &depths, *choice, steps)?,
-                    Try::LongestFirst => self.apart(ii, &self.sequence(&order, true), &depths, Choice::Snug, steps)?,
+                    Try::Swing(choice) => self.in_order(ii, order, depths, *choice, steps)?,
+                    Try::Apart(choice) => self.apart(ii, &self.sequence(order, false), depths, *choice, steps)?,
+                    Try::LongestFirst => self.apart(ii, &self.sequence(order, true), depths, Choice::Snug, steps)?,
                 };
                 let Some(cycles) = cycles else { continue };
                 let settled = self.settle(ii, &cycles, steps)?;
                 // Both are legal. Settling shortens some lives and may lengthen others, so the better one is taken.
-                for schedule in [cycles, settled].map(|cycles| placed(self.graph, ii, &cycles)) {
-                    let key = |schedule: &Schedule| (schedule.live, schedule.stages);
-                    best = best.filter(|best| key(best) <= key(&schedule)).or(Some(schedule));
+                for found in [cycles, settled] {
+                    let weight = weighed(self.graph, ii, &found);
+                    best = best.filter(|(best, _)| *best <= weight).or(Some((weight, found)));
                 }
             }
             // Later groups find more, but they keep results live for longer. They are for intervals at which nothing
@@ -273,16 +349,17 @@ impl Problem<'_> {
         let mut cycles = cycles.to_vec();
         let mut order: Vec<usize> = (0..ops.len()).collect();
         order.sort_by_key(|op| (cycles[*op], *op));
-        let early = order.iter().map(|op| (*op, Search::Up));
-        let moves: Vec<(usize, Search)> = early.chain(order.iter().rev().map(|op| (*op, Search::Down))).collect();
+        let early = order.iter().map(|op| (*op, units::Search::Up));
+        let moves: Vec<(usize, units::Search)> =
+            early.chain(order.iter().rev().map(|op| (*op, units::Search::Down))).collect();
         for (op, search) in moves {
             let ready = state.ready(op);
             let out = self.adjacency.out[op].iter().map(|e| &edges[*e]).filter(|edge| edge.to != op);
             let due = out.map(|edge| cycles[edge.to] - edge.latency + ii * edge.distance).min();
             let (low, high) = match (search, ready, due) {
-                (Search::Up, Some(ready), _) => (ready, cycles[op]),
-                (Search::Down, None, Some(due)) => (cycles[op], due),
-                (Search::Up, None, _) | (Search::Down, _, _) => continue,
+                (units::Search::Up, Some(ready), _) => (ready, cycles[op]),
+                (units::Search::Down, None, Some(due)) => (cycles[op], due),
+                (units::Search::Up, None, _) | (units::Search::Down, _, _) => continue,
             };
             // For the time of the search the operation itself is not in its way, so that its own cycle is found at the
             // latest.
@@ -336,150 +413,5 @@ impl Problem<'_> {
             }
         }
         cycles
-    }
-}
-
-/// A partial schedule for an interval.
-///
-/// `low` and `high` are the earliest and latest cycles that the placed operations leave to each operation, by longest paths over all
-/// edges that count. Since no cycle of edges is longer than zero, these bounds are consistent: in whichever cycle of its window an
-/// operation is placed, no other window becomes empty. So dependences never fail a try; only units do.
-struct State<'p, 'g> {
-    problem: &'p Problem<'g>,
-    ii: i64,
-    /// Whether only edges within recurrences count.
-    is_apart: bool,
-    table: Table,
-    cycles: Vec<Option<i64>>,
-    low: Vec<Option<i64>>,
-    high: Vec<Option<i64>>,
-}
-
-impl<'p, 'g> State<'p, 'g> {
-    fn new(problem: &'p Problem<'g>, ii: i64, is_apart: bool) -> Self {
-        let n = problem.graph.ops().len();
-        let table = Table::new(ii, problem.graph.units().len());
-        State { problem, ii, is_apart, table, cycles: vec![None; n], low: vec![None; n], high: vec![None; n] }
-    }
-
-    fn op(&self, op: usize) -> &'g Op {
-        &self.problem.graph.ops()[op]
-    }
-
-    /// The first and last cycle in which an operation may be placed, of which there are at most as many as the interval has: others
-    /// use the same cycles of the interval.
-    fn window(&self, op: usize, wanted: i64) -> (i64, i64) {
-        let reach = self.ii - 1;
-        match (self.low[op], self.high[op]) {
-            (Some(low), Some(high)) => (low, high.min(low + reach)),
-            (Some(low), None) => (low, low + reach),
-            (None, Some(high)) => (high - reach, high),
-            (None, None) => (wanted, wanted + reach),
-        }
-    }
-
-    /// The cycle in which everything is there that an operation waits for, as far as it is placed.
-    fn ready(&self, op: usize) -> Option<i64> {
-        let into = self.problem.adjacency.into[op].iter().map(|e| &self.problem.graph.edges()[*e]);
-        into.filter(|edge| edge.from != op)
-            .filter_map(|edge| Some(self.cycles[edge.from]? + edge.latency - self.ii * edge.distance))
-            .max()
-    }
-
-    /// A free cycle for an operation in its window, which begins with the wanted cycle if nothing else limits it.
-    fn place(&self, op: usize, wanted: i64, choice: Choice, steps: &mut Steps) -> Result<Option<i64>, Exhausted> {
-        let problem = self.problem;
-        let edges = problem.graph.edges();
-        let is_placed = |other: usize| other != op && self.cycles[other].is_some();
-        let has_before = problem.adjacency.into[op].iter().any(|e| is_placed(edges[*e].from));
-        let has_after = problem.adjacency.out[op].iter().any(|e| is_placed(edges[*e].to));
-        // With readers only, as late as possible; otherwise as early as possible, which is nearest to what is waited for.
-        // A result is live from its operation to its last reader. If only readers are placed, the latest cycle shortens
-        // the life of this result; if what is waited for is placed, the earliest cycle shortens the lives of operands.
-        let is_down = self.high[op].is_some() && (self.low[op].is_none() || has_after && !has_before);
-        let reach = self.ii - 1;
-        let (low, high) = match self.high[op] {
-            Some(latest) if is_down => (self.low[op].map_or(latest - reach, |low| low.max(latest - reach)), latest),
-            Some(_) | None => self.window(op, wanted),
-        };
-        let search = if is_down { Search::Down } else { Search::Up };
-        match choice {
-            Choice::Near => self.table.free(self.op(op), (low, high), search, steps),
-            Choice::Snug => {
-                let wanted = if is_down { high } else { low };
-                self.table.snug(self.op(op), (low, high), wanted, steps)
-            }
-        }
-    }
-
-    /// Places an operation and narrows the windows of the others.
-    fn put(&mut self, op: usize, cycle: i64, steps: &mut Steps) -> Result<(), Exhausted> {
-        self.cycles[op] = Some(cycle);
-        self.table.reserve(op, self.op(op), cycle);
-        self.narrow(op, cycle, steps)
-    }
-
-    /// Removes operations, and computes the windows that the remaining ones leave to their recurrences. Others have no edges that
-    /// count here: only while recurrences are apart is anything removed.
-    fn remove(&mut self, ops: &[usize], steps: &mut Steps) -> Result<(), Exhausted> {
-        let recurrences = &self.problem.recurrences;
-        for &op in ops {
-            self.cycles[op] = None;
-            self.table.release(op, self.op(op));
-        }
-        let mut changed: Vec<usize> = ops.iter().map(|op| recurrences.of[*op]).collect();
-        changed.sort_unstable();
-        changed.dedup();
-        for component in changed {
-            let ops = &recurrences.all[component].ops;
-            for &op in ops {
-                // A window is the intersection of what the placed operations leave. An intersection cannot be undone
-                // for one of them, so those of the whole recurrence are computed again from the placed ones that are
-                // left.
-                (self.low[op], self.high[op]) = (None, None);
-            }
-            for &op in ops {
-                if let Some(cycle) = self.cycles[op] {
-                    self.narrow(op, cycle, steps)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Follows the longest paths from an operation that is placed, and to it. It ends because no cycle of edges is longer than zero.
-    fn narrow(&mut self, op: usize, cycle: i64, steps: &mut Steps) -> Result<(), Exhausted> {
-        let problem = self.problem;
-        let of = &problem.recurrences.of;
-        let counts = |from: usize, to: usize| !self.is_apart || of[from] == of[to];
-        (self.low[op], self.high[op]) = (Some(cycle), Some(cycle));
-        let mut left = VecDeque::from([op]);
-        while let Some(at) = left.pop_front() {
-            for edge in problem.adjacency.out[at].iter().map(|e| &problem.graph.edges()[*e]) {
-                steps.take(1)?;
-                let Some(low) = self.low[at].filter(|_| counts(edge.from, edge.to)) else { continue };
-                let raised = low + edge.latency - self.ii * edge.distance;
-                // Only an operation whose bound rises goes into the queue. With no cycle longer than zero, a bound is
-                // at most the length of the longest simple path, so each rises finitely often. Example: at II = 5 a
-                // cycle with latency 15 and distance 3 has the length 15 - 3 · 5 = 0, and ends after one round.
-                if self.low[edge.to].is_none_or(|low| low < raised) {
-                    self.low[edge.to] = Some(raised);
-                    left.push_back(edge.to);
-                }
-            }
-        }
-        left.push_back(op);
-        while let Some(at) = left.pop_front() {
-            for edge in problem.adjacency.into[at].iter().map(|e| &problem.graph.edges()[*e]) {
-                steps.take(1)?;
-                let Some(high) = self.high[at].filter(|_| counts(edge.from, edge.to)) else { continue };
-                let lowered = high - edge.latency + self.ii * edge.distance;
-                if self.high[edge.from].is_none_or(|high| high > lowered) {
-                    self.high[edge.from] = Some(lowered);
-                    left.push_back(edge.from);
-                }
-            }
-        }
-        Ok(())
     }
 }

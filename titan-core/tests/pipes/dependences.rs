@@ -1,8 +1,10 @@
 //! Dependences that are not those of values: schedules that violate one are refused by the checker of expanded loops, if not by the rewriter.
 
 use super::ahead::{difference, kernel};
+use titan_core::driver::loop_graphs;
 use titan_core::ir::{Kernel, OpKind};
 use titan_core::pipeline::modulo::{check, expand};
+use titan_core::target::Target;
 use titan_core::text::print;
 
 /// A loop over this body, in a kernel with a ring.
@@ -161,4 +163,19 @@ fn a_loop_over_a_ring_in_a_loop_with_a_schedule_is_followed() {
         let wrong = difference(&kernel(&text), &kernel(&print(&made)), 6);
         assert!(wrong.is_none(), "{}\n{}", wrong.unwrap_or_default(), print(&made));
     }
+}
+
+/// What is nested in a branch costs once, however deep it is.
+#[test]
+fn nested_operations_cost_once() {
+    let branch = |inner: &str| format!("if %y {{\n{inner}yield\n}} else {{\nyield\n}}\n");
+    let branches = branch(&branch(&branch("")));
+    let text = looped("", &format!("%y = lt %i, %one : bool\n{branches}"));
+    let mut target = Target::plain("a machine", 32);
+    target.timing.lanes_latency = 4;
+    let graphs = loop_graphs(&kernel(&text), &target).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+    let ops = graphs[0].graph.draft().ops;
+    // The innermost one takes a cycle, and each one around it as long as what it holds, until that is there.
+    let held: Vec<_> = ops.iter().filter_map(|op| op.unit.clone()).collect();
+    assert_eq!(held, [("lanes".to_owned(), 9)], "{text}");
 }

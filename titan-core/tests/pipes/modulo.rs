@@ -434,3 +434,22 @@ fn loops_in_loops_may_both_have_schedules() {
         assert_eq!(written(&plain(text), n), written(&expanded, n), "{n} iterations\n{}", print(&expanded));
     }
 }
+
+/// A constant of an earlier stage than what uses it is made again: as a number that the loop carries, it would not be known any more.
+#[test]
+fn constants_are_not_carried() {
+    let text = "kernel @k(%a: in tensor<f32>[N], %o: mut tensor<i32>[M]) grid(1) {\n%n = dim<0> %a\n%zero = const 0 : i32\n\
+                %one = const 1 : i32\n%r = for %i = %zero to %n step %one carry(%k = %one) : i32 {\n%c = const 3 : i32 stage(0, 0)\n\
+                %x = mul %i, %i : i32 stage(0, 1)\n%y = mul %x, %c : i32 stage(1, 2)\n%z = add %y, %k : i32 stage(2, 3)\n\
+                set %o[%i], %z stage(2, 4)\ncontinue %c\n}\nreturn\n}\n";
+    let before = kernel(text);
+    let made = expand(&before).unwrap_or_else(|why| panic!("{why:?}"));
+    assert_eq!(check(&before, &made), Ok(()), "{}", print(&made));
+    // What is carried is what the loop before carries, and the results of the first two stages.
+    let carried = |looped: &titan_core::ir::Op| looped.args.len() - 3;
+    let steady = made.ops.iter().filter(|op| matches!(op.kind, OpKind::For(_))).map(carried).max();
+    assert_eq!(steady, Some(3), "{}", print(&made));
+    for n in 0..6 {
+        assert_eq!(written(&plain(text), n), written(&made, n), "{n} iterations\n{}", print(&made));
+    }
+}

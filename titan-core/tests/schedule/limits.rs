@@ -101,3 +101,37 @@ fn a_limit_of_stages_is_kept() {
         }
     }
 }
+
+/// Where a limit is exceeded, intervals are left out, but the next shorter one than what is found never fits.
+#[test]
+fn the_next_shorter_interval_is_refused() {
+    let mut longer = 0;
+    for seed in 1..=200 {
+        let graph = random::graph(seed, 12);
+        let least = bounds(&graph).least();
+        for options in [Some(1), Some(2)].map(|stages| Options { stages, ..Options::default() }) {
+            let Ok(found) = search(&graph, &options) else { continue };
+            assert_eq!(check(&graph, &found.schedule, None), Ok(()), "{seed}");
+            let mut draft = graph.draft();
+            draft.ii = Some(found.schedule.ii - 1);
+            if found.schedule.ii > least && graph.ii().is_none() {
+                let shorter = search(&draft.check().expect("it is valid"), &options);
+                assert!(shorter.is_err(), "{seed}: {options:?} {shorter:?}");
+                longer += 1;
+            }
+        }
+    }
+    assert!(longer > 20, "{longer}");
+}
+
+/// A limit that is met far above the bounds does not cost a try for each interval between.
+#[test]
+fn few_intervals_are_tried_beyond_a_limit() {
+    let graph = text::graph(BACKWARD).expect("it is valid");
+    let found = search(&graph, &Options { stages: Some(2), ..Options::default() }).expect("there is a schedule");
+    let between = found.schedule.ii - bounds(&graph).least();
+    let mut draft = graph.draft();
+    draft.ii = Some(found.schedule.ii);
+    let one = search(&draft.check().expect("it is valid"), &Options::default()).expect("the same");
+    assert!(between > 100 && found.steps < one.steps * 60, "{between}: {} and {} steps", found.steps, one.steps);
+}

@@ -45,8 +45,8 @@ pub(crate) struct Loops {
 
 /// What becomes of another schedule.
 pub(crate) enum Moved {
-    /// The rewriter cannot carry it out.
-    NotCarriedOut,
+    /// The rewriter cannot carry it out, for this reason; an empty one if the stages leave no order.
+    NotCarriedOut(String),
     /// What it makes, whether the checker accepts it, and how many operations are in another stage or place.
     Made(Box<Kernel>, bool, usize),
 }
@@ -130,6 +130,7 @@ impl Loops {
     pub(crate) fn moved(&self, of: &Dependent, violates: bool, numbers: &mut Numbers) -> Option<Moved> {
         let together = together(&self.laid_out, of);
         let mut stages: OfOps = of.ops.iter().map(|id| (*id, numbers.below(3) as i64)).collect();
+        let mut reason = String::new();
         // What has an effect is in the last stage.
         let legal = (0..=of.ops.len()).find_map(|_| {
             settle(of, &together, &mut stages);
@@ -138,6 +139,7 @@ impl Loops {
             match expand(&before) {
                 Ok(made) => Some((before, made, order)),
                 Err(why) => {
+                    reason = why.message;
                     let last = stages.values().copied().max().unwrap_or(0);
                     let held = |id: &&OpId| **id == why.op || self.is_inside(**id, why.op);
                     stages.extend(of.ops.iter().find(held).map(|id| (*id, last)));
@@ -145,7 +147,7 @@ impl Loops {
                 }
             }
         });
-        let Some((before, made, order)) = legal else { return Some(Moved::NotCarriedOut) };
+        let Some((before, made, order)) = legal else { return Some(Moved::NotCarriedOut(reason)) };
         if !violates {
             let program_order = of.ops.iter().enumerate();
             let stays =
@@ -162,7 +164,7 @@ impl Loops {
         let order = places(of, &stages, &mut |n| numbers.below(n), exchanged)?;
         let before = planned(&self.laid_out, &stages, &order);
         Some(match expand(&before) {
-            Err(_) => Moved::NotCarriedOut,
+            Err(why) => Moved::NotCarriedOut(why.message),
             Ok(made) => Moved::Made(Box::new(made.clone()), check(&before, &made).is_ok(), 1),
         })
     }

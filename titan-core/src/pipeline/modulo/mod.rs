@@ -36,7 +36,7 @@
 //!   loop carries for it;
 //! * the result of an operation with lead c is the result of the emitted operation;
 //! * with a lead above c, it was computed in an earlier iteration of the steady loop, which then carries it. What cannot be carried, names of
-//!   memory and of stages, is computed again;
+//!   memory and of stages, is computed again, and so are constants, which would not be known as such any more;
 //! * with a lead below c, it is computed too late. Names and numbers are computed again from the instances of their operands; for all else, the
 //!   schedule violates a dependence.
 //!

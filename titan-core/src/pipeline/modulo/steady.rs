@@ -299,14 +299,16 @@ impl Steady {
         }
         // Executed own - lead iterations of the steady loop ago, so that the loop carries it. For a load of stage 0 of
         // three that stage 2 uses, the steady loop carries (load, 0) and (load, 1), and passes on (load, 1) and the
-        // result of this iteration, which is (load, 2).
-        if lead < own && self.edit.kernel.ty(value).is_carried() {
+        // result of this iteration, which is (load, 2). A constant is not carried, although its type could be: it would
+        // no longer be one to what uses it, such as the part of a tile whose place must be known.
+        let is_constant = matches!(self.edit.kernel.op(makes).kind, OpKind::Const(_));
+        if lead < own && self.edit.kernel.ty(value).is_carried() && !is_constant {
             return self.slot(value, lead);
         }
-        // Too late (lead > own), or of a type that loops do not carry. Executing it again is right only if nothing
-        // shows that it was executed twice and the result depends on the operands alone. If it is early, loops can
-        // carry numbers, so only names get here, and only they are computed again.
-        if !is_renewable(&self.edit.kernel, makes, lead < own) {
+        // Too late (lead > own), a constant, or of a type that loops do not carry. Executing it again is right only if
+        // nothing shows that it was executed twice and the result depends on the operands alone. If it is early, loops
+        // can carry numbers, so only names get here, and only they are computed again.
+        if !is_renewable(&self.edit.kernel, makes, lead < own && !is_constant) {
             return self.violation(makes, "the schedule executes this operation before one whose result it uses");
         }
         self.renew(makes, lead)?;

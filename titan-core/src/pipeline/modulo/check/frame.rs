@@ -227,18 +227,21 @@ pub(super) fn results(
         return labels.computed(kernel, op, args);
     }
     // A name that an operation makes of others is one of their memory; one that comes out of a branch or a loop, of any memory.
-    let mut named: Vec<Label> = args.iter().flat_map(|arg| labels.roots(*arg)).copied().collect();
-    if !op.regions.is_empty() {
-        named.push(Labels::ANYWHERE);
-    }
+    let named = |labels: &Labels| {
+        let anywhere = (!op.regions.is_empty()).then_some(Labels::ANYWHERE);
+        args.iter().flat_map(|arg| labels.roots(*arg)).copied().chain(anywhere).collect::<Vec<Label>>()
+    };
     let results = op.results.iter();
     results
-        .map(|value| match kernel.ty(*value) {
-            Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => own(labels, (!named.is_empty()).then(|| named.clone())),
-            // An MMA in flight reads the memory of its operands, and of those before it.
-            Ty::Compute(..) => own(labels, Some(named.clone())),
-            Ty::Token(..) | Ty::Acc(..) | Ty::Barrier(_) => own(labels, None),
-            Ty::Scalar(_) | Ty::Tile(..) => own(labels, Some(Vec::new())),
+        .map(|value| {
+            let roots = match kernel.ty(*value) {
+                Ty::Smem(..) | Ty::Source(..) | Ty::Tensor(..) => Some(named(labels)).filter(|named| !named.is_empty()),
+                // An MMA in flight reads the memory of its operands, and of those before it.
+                Ty::Compute(..) => Some(named(labels)),
+                Ty::Token(..) | Ty::Acc(..) | Ty::Barrier(_) => None,
+                Ty::Scalar(_) | Ty::Tile(..) => Some(Vec::new()),
+            };
+            own(labels, roots)
         })
         .collect()
 }

@@ -228,10 +228,15 @@ impl Labels {
             self.kinds.push((kind.clone(), at));
             self.kinds.len() - 1
         });
+        let data = Data::Term(u32::try_from(place).unwrap_or(u32::MAX), args, result);
+        if let Some(known) = self.known.get(&data) {
+            return *known;
+        }
+        let args = if let Data::Term(_, args, _) = &data { &args[..] } else { &[] };
         let mut roots: Vec<Label> = args.iter().flat_map(|arg| self.roots(*arg)).copied().collect();
         roots.sort_unstable();
         roots.dedup();
-        self.intern(Data::Term(u32::try_from(place).unwrap_or(u32::MAX), args, result), |_| roots)
+        self.intern(data, |_| roots)
     }
 
     /// The results of an operation that computes numbers or names and nothing else, of which it does not matter how often it is executed.
@@ -243,6 +248,9 @@ impl Labels {
             return vec![number];
         }
         let place = |result: &Value| kernel.value(*result).place;
+        if let [result] = &op.results[..] {
+            return vec![self.term((&op.kind, place(result)), args, 0)];
+        }
         let results = op.results.iter().enumerate();
         results.map(|(n, result)| self.term((&op.kind, place(result)), args.clone(), n)).collect()
     }

@@ -14,6 +14,11 @@
 //! its operands must have the labels that the operands of o have in iteration k of the loop before ([`frame`]), and its results then stand
 //! for those of this execution. Operations that only compute numbers and names are terms and may be executed any number of times.
 //!
+//! Terms are compared where something that is compared uses them: as an operand, as what is carried or as a condition. A term that nothing uses may
+//! be any, also one of other operands than the loop before has, and nothing shows it: the operation has the effect
+//! [`Effect::Pure`](crate::ir::Effect), so that it changes nothing, touches no memory, and has a result for all operands. An integer divided by zero
+//! is 0; a name, even one of a part that is outside of its tile, matters where memory is accessed by it, and there it is compared.
+//!
 //! 1. The prologue and the first M iterations of the steady loop are executed. For each value that the loop carries, the operations state
 //!    ([`Origin`]) of which operation it is the result, and how many iterations ahead. At the beginning of each iteration, it must be that.
 //! 2. One more iteration is executed whose number is any number: what is carried has the labels that were stated, in terms of that number,
@@ -155,9 +160,12 @@ struct Check<'k> {
     touched: SortedMap<OpId, Vec<Touch>>,
 }
 
-/// The types of values, and where they are: a tile that is read in another layout than it was written is another tile.
-fn typed(kernel: &Kernel, values: &[Value]) -> Vec<(Ty, crate::ir::Place)> {
-    values.iter().map(|v| (kernel.ty(*v), kernel.value(*v).place)).collect()
+/// Whether values of two kernels have the same types and places: a tile that is read in another layout than it was written is another tile.
+fn alike((before, old): (&Kernel, &[Value]), (after, new): (&Kernel, &[Value])) -> bool {
+    let is_like = |(old, new): (&Value, &Value)| {
+        before.ty(*old) == after.ty(*new) && before.value(*old).place == after.value(*new).place
+    };
+    old.len() == new.len() && old.iter().zip(new).all(is_like)
 }
 
 fn refuse<T>(op: OpId, message: &str) -> Checked<T> {
@@ -209,7 +217,7 @@ impl Check<'_> {
     /// Compares blocks that are equal but for the loops with schedules in them.
     fn blocks(&mut self, old: Block, new: Block) -> Checked {
         let (before, after) = (self.before, self.after);
-        if typed(before, &before.block(old).args) != typed(after, &after.block(new).args) {
+        if !alike((before, &before.block(old).args), (after, &after.block(new).args)) {
             let first = before.block(old).ops.first().copied();
             return refuse(first.unwrap_or(OpId::new(0)), "its block has other arguments");
         }
@@ -269,7 +277,7 @@ impl Check<'_> {
         if was.kind != is.kind
             || was.args.len() != is.args.len()
             || was.regions.len() != is.regions.len()
-            || typed(before, &was.results) != typed(after, &is.results)
+            || !alike((before, &was.results), (after, &is.results))
         {
             return refuse(old, "another operation is executed instead");
         }
@@ -341,8 +349,8 @@ impl Check<'_> {
             return refuse(looped, "it has no body");
         };
         frame.log = (self.recorded.is_some() && !self.touched.contains_key(&looped)).then(Vec::new);
-        let differs =
-            is.results.get(..was.results.len()).map(|same| typed(after, same)) != Some(typed(before, &was.results));
+        let same = is.results.get(..was.results.len());
+        let differs = !same.is_some_and(|same| alike((before, &was.results), (after, same)));
         if was.kind != is.kind || is.args.len() < was.args.len() || differs {
             return refuse(looped, "another loop is executed instead");
         }

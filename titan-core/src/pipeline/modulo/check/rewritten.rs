@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::labels::{At, Label, is_computed};
 use super::touches::{Object, ring_of};
-use super::{Check, Checked, Place, Unit, refuse, refuse_exchange, typed};
+use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Def, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Origin, Pipe, TtgOp, Value};
 
@@ -130,7 +130,7 @@ impl<'k> Check<'k> {
         // What carries a value is where the value is, inside of the loop and behind it.
         let meant: Vec<Value> = meanings.iter().map(|(value, _)| *value).collect();
         let results = &after.op(unit.main).results;
-        if [inside, &results[..]].iter().any(|all| typed(after, all) != typed(before, &meant)) {
+        if [inside, &results[..]].iter().any(|all| !alike((before, &meant), (after, all))) {
             return refuse(looped, "it carries a value in another layout");
         }
         // The farthest iteration of which labels are needed: that of the operation, or of the carried value, that is
@@ -263,6 +263,8 @@ impl<'k> Check<'k> {
         while let Some((id, others)) = rest.split_first() {
             let op = after.op(*id);
             if is_computed(after, op) {
+                // It has no effect and a result for all operands, so it needs no comparison here: whatever uses the
+                // result is compared, and what nothing uses shows nowhere.
                 let args: Checked<Vec<Label>> = op.args.iter().map(|v| self.new_of(looped, *v)).collect();
                 let results = self.labels.computed(after, op, args?);
                 self.new.extend(op.results.iter().copied().zip(results));
