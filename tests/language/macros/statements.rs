@@ -5,7 +5,6 @@
     unused_braces,
     unused_mut,
     unused_assignments,
-    clippy::double_neg,
     clippy::neg_multiply,
     reason = "the macros of this file take any statements"
 )]
@@ -172,7 +171,7 @@ macro_rules! ends {
             a + b * 10.0 + c * 100.0 + d * 1000.0
         }
 
-        #[expect(
+        #[allow(
             clippy::suspicious_unary_op_formatting,
             clippy::unused_unit,
             reason = "where statements end is the subject"

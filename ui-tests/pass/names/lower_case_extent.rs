@@ -2,7 +2,7 @@
 use titan::prelude::*;
 
 #[titan::constant]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "it is the subject")]
 const Width: i32 = 8;
 
 #[titan::kernel]

@@ -2,7 +2,7 @@
 use titan::prelude::*;
 
 #[titan::constant]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "it is the subject")]
 const width: i32 = 8;
 
 #[titan::kernel(grid(cdiv(N, width)))]
