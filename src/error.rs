@@ -1,6 +1,6 @@
 //! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
-use crate::runtime::Device;
+use crate::runtime::{Device, were};
 use std::fmt;
 use std::sync::Arc;
 use titan_core::ir::Elem as ElemType;
@@ -171,8 +171,9 @@ pub enum Error {
     },
     /// The data and the shape have different numbers of elements.
     #[error(
-        "{found} elements were given for shape {shape:?}, which needs {expected}\n  \
-         help: pass as many elements as the product of the extents"
+        "{} given for shape {shape:?}, which needs {expected}\n  \
+         help: pass as many elements as the product of the extents",
+        were(*found, "element")
     )]
     ElementCount {
         /// The number of elements that were given.

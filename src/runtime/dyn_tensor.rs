@@ -6,7 +6,7 @@
 use super::buffer::{Access, Buffer, run_here};
 use super::device::Device;
 use super::footprint;
-use super::layout::{Layout, MAX_RANK};
+use super::layout::{Layout, MAX_RANK, were};
 use super::tensor::Tensor;
 use super::view::{View, ViewMut};
 use crate::error::{Error, Result};
@@ -58,8 +58,8 @@ impl DynTensor {
         let expected = elem.bytes_for(layout.len());
         if bytes.len() != expected {
             let problem = format!(
-                "{} bytes were given for shape {shape:?} of elements `{elem}`, which needs {expected}",
-                bytes.len()
+                "{} given for shape {shape:?} of elements `{elem}`, which needs {expected}",
+                were(bytes.len(), "byte")
             );
             return Err(Error::TensorBytes { problem, help: "pass the bytes of all elements, and no others" });
         }

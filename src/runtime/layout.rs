@@ -7,6 +7,7 @@
 //! else that counts elements stays even; views that would break this are refused.
 
 use crate::error::{Error, Result};
+use titan_core::diag::counted;
 use titan_core::ir::Elem;
 
 /// The largest rank of a tensor.
@@ -194,7 +195,7 @@ impl<const R: usize> Layout<R> {
     /// apart.
     pub(crate) fn reshape<const Q: usize>(&self, shape: [usize; Q]) -> Result<Layout<Q>> {
         if element_count(&shape) != Some(self.len()) {
-            let problem = format!("{shape:?} does not have the {} elements of {:?}", self.len(), self.shape);
+            let problem = format!("{shape:?} does not have the {} of {:?}", counted(self.len(), "element"), self.shape);
             return refuse("reshape", problem, "choose extents whose product is the number of elements");
         }
         if self.len() == 0 {
@@ -288,4 +289,9 @@ impl<const R: usize> Layout<R> {
         );
         refuse(operation, problem, "keep the last axis in place, and its extents and ranges even")
     }
+}
+
+/// `1 element was`, `2 elements were`.
+pub(crate) fn were(n: usize, what: &str) -> String {
+    format!("{} {}", counted(n, what), if n == 1 { "was" } else { "were" })
 }

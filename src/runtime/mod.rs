@@ -68,6 +68,7 @@ pub use kernel::KernelRef;
 pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
+pub(crate) use layout::were;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
 pub use tensor::Tensor;

@@ -9,6 +9,7 @@ use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use titan_core::artifact::Variant;
+use titan_core::diag::counted;
 use titan_core::driver::{compile, why_not_bulk};
 use titan_core::text::{Located, parse_located};
 use titan_core::verify::{Verified, verify};
@@ -48,7 +49,13 @@ fn registers(variant: &Variant) -> String {
     let number = |asked: &str| variant.config.iter().find(|(name, _)| name == asked).map(|(_, value)| value.as_str());
     match ["vgprs", "agprs", "sgprs", "scratch"].map(number) {
         [Some(vector), Some(accumulation), Some(scalar), Some(scratch)] => {
-            format!(", {vector} VGPRs, {accumulation} AGPRs, {scalar} SGPRs, {scratch} bytes of scratch")
+            format!(
+                ", {}, {}, {}, {} of scratch",
+                counted(vector, "VGPR"),
+                counted(accumulation, "AGPR"),
+                counted(scalar, "SGPR"),
+                counted(scratch, "byte")
+            )
         }
         _ => String::new(),
     }
@@ -75,7 +82,12 @@ fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Resu
     }
     for variant in variants {
         let (threads, bytes, registers) = (variant.threads, variant.shared_bytes, registers(&variant));
-        writeln!(out, "  {target}: {threads} threads, {bytes} bytes of shared memory{registers}")?;
+        writeln!(
+            out,
+            "  {target}: {}, {} of shared memory{registers}",
+            counted(threads, "thread"),
+            counted(bytes, "byte")
+        )?;
         for assumption in &variant.assumptions {
             writeln!(out, "    if {}", assumption.sentence(&kernel.sig))?;
         }

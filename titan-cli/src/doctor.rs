@@ -6,6 +6,7 @@ use crate::Outcome;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use titan_core::diag::counted;
 
 /// The packages whose optimization matters: the macro and what compiles below it.
 const MACRO: [&str; 3] = ["titan-gpu-core", "titan-gpu-nv", "titan-gpu-macros"];
@@ -112,7 +113,7 @@ fn devices() -> Vec<(&'static str, String)> {
     let driver = |path: &str| if Path::new(path).exists() { "a driver is installed" } else { "no driver was found" };
     let amd: Vec<_> = titan_amd::Machine::all().iter().map(|m| m.name).collect();
     vec![
-        ("cpu", format!("{threads} threads; runs every kernel")),
+        ("cpu", format!("{}; runs every kernel", counted(threads, "thread"))),
         (
             "nvidia",
             format!(

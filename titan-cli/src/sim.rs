@@ -13,6 +13,7 @@ use clap::ArgMatches;
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use titan_core::diag::counted;
 use titan_core::ir::Kernel;
 use titan_core::text::{Positions, TextPos, parse_located};
 use titan_core::verify::{barrier_program, verify};
@@ -127,7 +128,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         let refused = found.verified();
         let (found, name) = (&*found, &found.kernel.sig.name);
         if refused > 0 && !request.json {
-            let errors = if refused == 1 { "1 error".to_owned() } else { format!("{refused} errors") };
+            let errors = counted(refused, "error");
             writeln!(
                 out,
                 "{}: the verifier rejects `{name}` with {errors} (`titan check`); it is run nevertheless",
@@ -284,7 +285,9 @@ impl Done {
             let path = request.path.display();
             return writeln!(
                 out,
-                "{path}: `{name}`{with}: {said} ({states} states, {transitions} steps, {depth} deep)"
+                "{path}: `{name}`{with}: {said} ({}, {}, {depth} deep)",
+                counted(states, "state"),
+                counted(transitions, "step")
             );
         }
         let Statistics { programs, steps, issued, .. } = self.statistics;

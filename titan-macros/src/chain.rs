@@ -17,8 +17,10 @@ use crate::ctxt::{Ctxt, compile_error};
 use crate::hygiene::{self, Names};
 use crate::items::{Constant, DeviceFn, Items};
 use crate::names::Companion;
+use crate::nearby;
 use crate::parse;
 use crate::resolve;
+use crate::told;
 use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote};
 use titan_core::diag::{Code, Diagnostic};
@@ -129,13 +131,14 @@ impl State {
     /// A type of the companion's name makes the `use` right if there is no such name at all. The call has a block of its own,
     /// because a block with an unresolved call in it might still get any name from it, and rustc would wait for that.
     ///
-    /// The expansion of a device function or a constant must be at the top level of the user's module, so this does not work for it: rustc reports
-    /// that it cannot find the macro.
+    /// The expansion of a device function or a constant must be at the top level of the user's module, so this does not work for it; see
+    /// [`State::call_by_name`].
     fn call(&self, path: &TokenStream, state: &TokenStream) -> TokenStream {
         let krate = &self.krate;
-        let (Kind::Kernel, Some(TokenTree::Ident(name))) = (self.kind, path.clone().into_iter().last()) else {
-            return quote!(#path! #state);
-        };
+        let Some(TokenTree::Ident(name)) = path.clone().into_iter().last() else { return quote!(#path! #state) };
+        if self.kind != Kind::Kernel {
+            return self.call_by_name(path, &name, state);
+        }
         let asked = Ident::new("asked", Span::call_site().located_at(name.span()));
         let lone = path.clone().into_iter().count() == 1;
         let itself = lone.then(|| quote!(enum #name {}));
@@ -149,6 +152,44 @@ impl State {
                     const _: () = { #asked! #state };
                 };
             };
+        }
+    }
+}
+
+impl State {
+    /// Calls the companion of an item that a device function or a constant uses. If there is none, rustc reports that it cannot find the macro, which
+    /// no attribute can prevent. An item of the same file that seems to be not marked is called by a name that says so.
+    fn call_by_name(&self, path: &TokenStream, name: &Ident, state: &TokenStream) -> TokenStream {
+        let text = unraw(name);
+        let mut marks = ["device", "constant"].into_iter();
+        let lone = path.clone().into_iter().count() == 1;
+        match (marks.find(|mark| lone && nearby::is_unmarked(&text, mark, name.span())), self.name()) {
+            (Some(mark), Some(own)) => {
+                told::waits(&own);
+                let said = format!("{text}_in_{own}_is_not_marked_titan_{mark}");
+                let said = Ident::new(&said, name.span());
+                quote! {
+                    #[doc(hidden)]
+                    #[allow(unused_imports, non_upper_case_globals)]
+                    use #path as #said;
+                    #said! #state
+                }
+            }
+            (_, own) => {
+                own.iter().for_each(|own| told::waits(own));
+                quote!(#path! #state)
+            }
+        }
+    }
+
+    /// The name of a device function or a constant.
+    fn name(&self) -> Option<String> {
+        let mut tokens = self.item.clone().into_iter();
+        let keyword = if self.kind == Kind::Constant { "const" } else { "fn" };
+        tokens.by_ref().find(|t| matches!(t, TokenTree::Ident(i) if i == keyword))?;
+        match tokens.next() {
+            Some(TokenTree::Ident(name)) => Some(unraw(&name)),
+            _ => None,
         }
     }
 }
@@ -203,7 +244,7 @@ fn device(item: TokenStream, names: Vec<u32>, rest: impl Iterator<Item = TokenTr
     let cx = Ctxt::new();
     let parsed = parse::device(&cx, Names::known(names), item);
     let func = parsed.map(|(_, _, mut func)| {
-        resolve::resolve(&cx, &mut func, &[]);
+        resolve::resolve(&cx, Kind::Device, &mut func, &[]);
         func
     });
     let broken = cx.has_errors();
@@ -246,6 +287,7 @@ pub(crate) struct Published<'a> {
 impl Published<'_> {
     pub(crate) fn tokens(&self) -> TokenStream {
         let Published { name, is_pub, answer } = self;
+        told::is_published(&unraw(name));
         // Exported macros share one namespace in a crate: the name must differ for items of equal name.
         let mark = crate::cache::hash(&[place(name.span()).as_bytes(), answer.to_string().as_bytes()]);
         let mac = format_ident!("__titan_item_{}_{:016x}", unraw(name), mark, span = Span::call_site());

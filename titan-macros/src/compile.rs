@@ -1,6 +1,7 @@
 //! Compiles one kernel from its AST to the verified tile IR of every declared instance, or reports errors.
 
 use crate::ast::{Builtin, Callee, Expr, ExprId, ExprKind, GenericKind, InstanceAxis, KernelItem, Param};
+use crate::chain::Kind;
 use crate::clock::{self, Part};
 use crate::ctxt::Ctxt;
 use crate::infer::{ITy, Infer};
@@ -34,7 +35,7 @@ pub(crate) struct Compiled {
 /// Resolves all names of a kernel, in its body, its grid and its shapes. Returns the companions that it needs.
 pub(crate) fn resolve(cx: &Ctxt, item: &mut KernelItem) -> Vec<Companion> {
     let symbols = signature::symbols(item);
-    let mut companions = resolve::resolve(cx, &mut item.func, &symbols);
+    let mut companions = resolve::resolve(cx, Kind::Kernel, &mut item.func, &symbols);
     let mut shapes: Vec<_> = item.func.params.iter_mut().map(|p| p.shape.take()).collect();
     let mut exprs: Vec<&mut Expr> =
         shapes.iter_mut().flatten().flat_map(|(_, dims)| dims.iter_mut().flatten()).collect();

@@ -115,6 +115,35 @@ impl Ctxt {
         self.reports.get()
     }
 
+    /// The number of different errors so far.
+    pub(crate) fn known(&self) -> usize {
+        self.errors.borrow().as_ref().map_or(0, Vec::len)
+    }
+
+    /// Adds that another function may be meant to the errors after the first `known`, which are those of a call of a function of the language.
+    pub(crate) fn of_another(&self, known: usize, call: Span, name: &str) {
+        let help = format!(
+            "a kernel reads `{name}` as TITAN's function; if another one is meant, rename it, or mark it `#[titan::device]` and call it as \
+             `self::{name}(..)`"
+        );
+        let (mut all, mut instances) = (self.errors.borrow_mut(), self.instances.borrow_mut());
+        let first = all.iter().flatten().skip(known).position(is_ours).map(|n| n + known);
+        if let (Some(errors), Some(first)) = (all.as_mut(), first) {
+            // One mistake, whatever is wrong with the arguments.
+            let (mut of_errors, mut of_instances) = (0.., 0..);
+            let is_kept = |n: Option<usize>| n.is_some_and(|n| n < known || n == first);
+            errors.retain(|_| is_kept(of_errors.next()));
+            instances.retain(|_| is_kept(of_instances.next()));
+            errors.last_mut().into_iter().for_each(|d| d.help.insert(0, help.clone()));
+        }
+        drop((all, instances));
+        // What rustc reports would hide that it is another function.
+        if first.is_none() {
+            let title = format!("`{name}` of TITAN does not take these arguments");
+            self.error_help(Code::NotForKernels, call, title, help);
+        }
+    }
+
     /// Adds the name of an instance to errors that only some instances have.
     fn name_instances(&self, errors: &mut [Diag]) {
         let Some((_, total)) = *self.instance.borrow() else { return };

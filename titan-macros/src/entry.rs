@@ -11,9 +11,9 @@ use crate::hygiene::{self, Names};
 use crate::items::{self, Items};
 use crate::judge::of as judge;
 use crate::lower::host::undeclared;
-use crate::names::{self, Companion, text_of};
+use crate::names::{self, Companion, Needed, text_of};
 use crate::shadow::Shadow;
-use crate::{depth, method, parse, pipeline, place, resolve, signature, usage};
+use crate::{depth, method, nearby, parse, pipeline, place, resolve, signature, told, usage};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use titan_core::diag::{Code, Diagnostic};
@@ -130,7 +130,7 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
         cx.finish();
         return question;
     }
-    let companions = resolve::resolve(&cx, &mut func, &[]);
+    let companions = resolve::resolve(&cx, Kind::Device, &mut func, &[]);
     if let Some(itself) = companions.iter().find(|c| func.name == text_of(&c.key)) {
         let title = format!("`{}` calls itself, but device functions are inlined", func.name);
         cx.error_help(Code::DeviceFn, itself.span(), title, "write a loop");
@@ -299,24 +299,12 @@ fn resume(mut state: State) -> TokenStream {
     let parsed = clock::time(Part::Parse, || {
         let names = Names::known(state.names.clone());
         let mut item = parse::kernel(&cx, names, state.attr.clone(), state.item.clone())?;
-        let asks = asks(&compiler::resolve(&cx, &mut item));
-        Some((item, asks))
+        let companions = compiler::resolve(&cx, &mut item);
+        Some((item, companions))
     });
-    let Some((item, asks)) = parsed else { return errors(cx) };
-    let symbols = signature::symbols(&item);
-    let place = |key: &String| asks.iter().find(|(k, _)| k == key).map_or_else(Span::call_site, |(_, s)| *s);
-    // A shape name hides a constant of the same name.
-    for key in state.keys.iter().filter(|key| symbols.iter().any(|s| s == text_of(key))) {
-        let (at, key) = (place(key), text_of(key));
-        let error = Diagnostic::new(Code::ConstEval, at, items::not_compiled_in(key));
-        cx.push(error.help(items::extent_help(key)).help(items::constant_help(key)));
-    }
-    for key in state.missing().filter(|key| !symbols.iter().any(|s| s == text_of(key))) {
-        cx.push(match signature::mentioned(&item, key) {
-            Some(span) => undeclared(text_of(key), span),
-            None => not_for_kernels(text_of(key), place(key)),
-        });
-    }
+    let Some((item, companions)) = parsed else { return errors(cx) };
+    let asks = asks(&companions);
+    report_missing(&cx, &item, &state, &companions);
     match chain::items(&state.keys, &state.answers) {
         Some(items) => finish(cx, &state.krate, item, &items, state.item, &asks),
         // The error has been reported at the broken item.
@@ -328,24 +316,56 @@ fn resume(mut state: State) -> TokenStream {
     }
 }
 
-/// The error of a function or constant that has no companion, or that does not exist; the macro cannot distinguish the two.
-fn not_for_kernels(path: &str, span: Span) -> Diagnostic<Span> {
-    let name = path.rsplit("::").next().unwrap_or(path);
-    if names::is_constant_name(name) {
-        let title = format!("`{path}` is not a constant that kernels can use");
-        if consts::is_mathematical(name) {
-            let help = format!("write constants of the standard library with their path: `std::f32::consts::{name}`");
-            return Diagnostic::new(Code::NotForKernels, span, title).help(help);
-        }
-        let diag = Diagnostic::new(Code::NotForKernels, span, title);
-        let marked = "mark it, and the constants that it uses, `#[titan::constant]`, and import it where the kernel is";
-        // A single name may be meant as an extent.
-        let diag = diag.help(format!("if it is a constant, {marked}"));
-        let extent = || format!("if it is an extent, name it on a tensor: `#[shape({name})] x: &Tensor<f32, 1>`");
-        return if name == path { diag.help(extent()) } else { diag };
+/// Reports the items for which no companion answered.
+fn report_missing(cx: &Ctxt, item: &KernelItem, state: &State, companions: &[Companion]) {
+    let symbols = signature::symbols(item);
+    let is_symbol = |key: &String| symbols.iter().any(|s| s == text_of(key));
+    let of = |key: &String| companions.iter().find(|c| c.key == *key);
+    let place = |key: &String| of(key).map_or_else(Span::call_site, Companion::span);
+    // A shape name hides a constant of the same name.
+    for key in state.keys.iter().filter(|key| is_symbol(key)) {
+        let (at, key) = (place(key), text_of(key));
+        let error = Diagnostic::new(Code::ConstEval, at, items::not_compiled_in(key));
+        cx.push(error.help(items::extent_help(key)).help(items::constant_help(key)));
     }
+    // What waits for an item that is not marked has been reported there.
+    let is_waiting =
+        |key: &String| told::is_waiting(text_of(key).rsplit("::").next().unwrap_or_default().trim_start_matches("r#"));
+    for key in state.missing().filter(|key| !is_symbol(key) && !is_waiting(key)) {
+        let (at, text) = (place(key), text_of(key));
+        cx.push(match (signature::mentioned(item, key), of(key).map_or(Needed::Constant, |c| c.needed)) {
+            (Some(span), _) => undeclared(text, span),
+            (None, Needed::Function) => missing_function(text, at),
+            (None, Needed::Constant) => missing_constant(text, at),
+        });
+    }
+}
+
+/// The error of a constant that has no companion, or that does not exist; the macro cannot distinguish the two.
+fn missing_constant(path: &str, span: Span) -> Diagnostic<Span> {
+    let name = path.rsplit("::").next().unwrap_or(path);
+    let title = format!("`{path}` is not a constant that kernels can use");
+    if consts::is_mathematical(name) {
+        let help = format!("write constants of the standard library with their path: `std::f32::consts::{name}`");
+        return Diagnostic::new(Code::NotForKernels, span, title).help(help);
+    }
+    let diag = Diagnostic::new(Code::NotForKernels, span, title);
+    let marked = "mark it, and the constants that it uses, `#[titan::constant]`, and import it where the kernel is";
+    // A single name may be meant as an extent.
+    let diag = diag.help(format!("if it is a constant, {marked}"));
+    let extent = || format!("if it is an extent, name it on a tensor: `#[shape({name})] x: &Tensor<f32, 1>`");
+    if name == path { diag.help(extent()) } else { diag }
+}
+
+/// The error of a function that has no companion, or that does not exist.
+fn missing_function(path: &str, span: Span) -> Diagnostic<Span> {
+    let name = path.rsplit("::").next().unwrap_or(path);
     let title = format!("`{path}` is not a function that kernels can call");
     let diag = Diagnostic::new(Code::NotForKernels, span, title);
+    if nearby::has_function(name, span) {
+        let marked = "mark it, and the functions that it calls, `#[titan::device]`, and import it where the kernel is";
+        return diag.help(format!("{marked}; if `{name}` is marked, mend the error in it first"));
+    }
     if let Some(f) = names::similar_function(name) {
         return diag.help(format!("did you mean `{f}`?"));
     }

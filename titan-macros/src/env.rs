@@ -1,5 +1,5 @@
-//! The only module that reads the environment. It affects where artifacts are cached, whether times are printed, and how an item
-//! inside an `impl` is reported, but never the generated code.
+//! The only module that reads the environment. It affects where artifacts are cached, whether times are printed, and how errors
+//! are reported, but never the generated code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) fn wants_times() -> bool {
     var("TITAN_TIMES").is_some_and(|v| v != "0" && v != "off")
 }
 
-/// The text of a source file, for [`crate::place`].
+/// The text of a source file, for [`crate::place`] and [`crate::nearby`].
 pub(crate) fn source(path: &Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }

@@ -52,6 +52,7 @@ mod lower;
 mod method;
 mod method_pipe;
 mod names;
+mod nearby;
 mod parse;
 mod pipeline;
 mod place;

@@ -10,6 +10,14 @@ pub(crate) struct Companion {
     pub(crate) key: String,
     /// The path as written, without generic arguments.
     pub(crate) path: TokenStream,
+    pub(crate) needed: Needed,
+}
+
+/// What the item of a companion is used as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needed {
+    Function,
+    Constant,
 }
 
 impl Companion {
@@ -71,7 +79,7 @@ pub(crate) fn similar_function(name: &str) -> Option<&'static str> {
     titan_core::text::closest(name, names)
 }
 
-/// Whether a name in a type position is a constant item.
+/// Whether a name in a type position is a constant item, by its spelling.
 pub(crate) fn is_constant_of_others(func: &Function, name: &str) -> bool {
     let is_generic = func.generics.iter().any(|g| g.name == name);
     !is_generic && is_constant_name(name) && titan_core::ir::Elem::from_name(name).is_none()

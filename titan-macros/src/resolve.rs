@@ -7,27 +7,32 @@
 //! Names that are neither local nor of the language refer to other items: functions and constants that are obtained through their
 //! companion macros (see [`crate::chain`]). They are collected here.
 
+mod lower_case;
+
+pub(crate) use lower_case::lower_case;
+
 use crate::ast::{
     Block, Callee, Cond, Expr, ExprKind, Function, GenericKind, Label, LoopId, Pat, PatKind, Path, Res, Stmt, Var,
     VarId,
 };
 use crate::ast::{GenericArg, GenericArgValue, GenericParam, TypeKind, TypeRef};
+use crate::chain::Kind;
 use crate::consts;
 use crate::ctxt::Ctxt;
 use crate::extents;
 use crate::hygiene::{Mark, Names};
 use crate::method;
-use crate::names::{Companion, builtin, is_constant_name, is_constant_of_others};
+use crate::names::{Companion, Needed, builtin, is_constant_name, is_constant_of_others};
 use crate::usage;
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::Ident;
 use titan_core::diag::Code;
 
-/// Resolves the names of a function. `symbols` are the shape names of a kernel.
-pub(crate) fn resolve(cx: &Ctxt, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
+/// Resolves the names of a kernel or a device function. `symbols` are the shape names of a kernel.
+pub(crate) fn resolve(cx: &Ctxt, kind: Kind, func: &mut Function, symbols: &[String]) -> Vec<Companion> {
     let mut body =
         std::mem::replace(&mut func.body, Block { stmts: Vec::new(), close: func.name.span(), span: func.name.span() });
     extents::check_signature(cx, func);
-    let mut r = Resolver::new(cx, func, symbols);
+    let mut r = Resolver::new(cx, kind, func, symbols);
     for i in 0..r.func.params.len() {
         let (name, mark) = (r.func.params[i].name.clone(), r.func.params[i].mark);
         r.bind(&name, mark);
@@ -45,7 +50,7 @@ pub(crate) fn resolve_host(
     symbols: &[String],
     exprs: &mut [&mut Expr],
 ) -> Vec<Companion> {
-    let mut r = Resolver { host: true, ..Resolver::new(cx, func, symbols) };
+    let mut r = Resolver { host: true, ..Resolver::new(cx, Kind::Kernel, func, symbols) };
     let n = r.func.vars.len().min(r.func.params.len());
     for (i, var) in r.func.vars[..n].iter().enumerate() {
         r.scopes[0].push((var.mark, i));
@@ -58,7 +63,7 @@ pub(crate) fn resolve_host(
 
 /// Resolves the values of `instances(..)`, which may be constants of other items.
 pub(crate) fn resolve_values(cx: &Ctxt, func: &mut Function, values: &mut [&mut GenericArgValue]) -> Vec<Companion> {
-    let mut r = Resolver::new(cx, func, &[]);
+    let mut r = Resolver::new(cx, Kind::Kernel, func, &[]);
     for v in values {
         match v {
             GenericArgValue::Type(t) => r.ty(t),
@@ -85,13 +90,15 @@ pub(crate) fn resolve_constant(cx: &Ctxt, expr: &mut Expr) -> Vec<Companion> {
         mentions: Vec::new(),
         names: Names::by_text(),
     };
-    let mut r = Resolver::new(cx, &mut func, &[]);
+    let mut r = Resolver::new(cx, Kind::Constant, &mut func, &[]);
     r.expr(expr);
     r.companions
 }
 
 struct Resolver<'a> {
     cx: &'a Ctxt,
+    /// Of the item whose names these are.
+    kind: Kind,
     func: &'a mut Function,
     symbols: &'a [String],
     scopes: Vec<Vec<(Mark, VarId)>>,
@@ -108,9 +115,10 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(cx: &'a Ctxt, func: &'a mut Function, symbols: &'a [String]) -> Self {
+    fn new(cx: &'a Ctxt, kind: Kind, func: &'a mut Function, symbols: &'a [String]) -> Self {
         Resolver {
             cx,
+            kind,
             func,
             symbols,
             scopes: vec![Vec::new()],
@@ -324,7 +332,10 @@ impl<'a> Resolver<'a> {
     fn generic_args(&mut self, args: &mut [GenericArg]) {
         for a in args {
             match &mut a.value {
-                GenericArgValue::Type(t) => self.ty(t),
+                GenericArgValue::Type(t) => {
+                    self.ty(t);
+                    self.argument(t);
+                }
                 GenericArgValue::Const(e) => self.expr(e),
             }
         }
@@ -336,7 +347,7 @@ impl<'a> Resolver<'a> {
             // A single name in a type position may be a constant: `Tile<f32, HEAD_DIM>`.
             TypeKind::Elem(name, path) => {
                 if is_constant_of_others(self.func, &name.to_string()) {
-                    self.companion(path.key(), path.tokens());
+                    self.companion(path, Needed::Constant);
                 }
             }
             TypeKind::Tile(elem, args, _) | TypeKind::Smem(elem, args, _) => {
@@ -367,11 +378,9 @@ impl<'a> Resolver<'a> {
             if self.symbols.contains(&text) {
                 return Res::Symbol(text);
             }
-            if self.host && !is_constant_name(&text) {
-                return Res::None;
-            }
-            if !is_constant_name(&text) {
-                self.cx.error(Code::UnknownName, name.span(), format!("`{text}` is not in scope"));
+            // In a constant there are no variables.
+            if !is_constant_name(&text) && self.kind != Kind::Constant {
+                self.not_found(name, &text);
                 return Res::None;
             }
         } else if consts::builtin(path).is_some() {
@@ -403,9 +412,7 @@ impl<'a> Resolver<'a> {
         {
             return Res::Assoc(i);
         }
-        let key = path.key();
-        self.companion(key.clone(), path.tokens());
-        Res::Constant(key)
+        Res::Constant(self.companion(path, Needed::Constant))
     }
 
     fn callee(&mut self, path: &Path) -> Callee {
@@ -451,9 +458,7 @@ impl<'a> Resolver<'a> {
             self.cx.error_help(Code::Syntax, ty.span(), format!("`{}` is not supported in kernels", path.text()), help);
             return Callee::None;
         }
-        let key = path.key();
-        self.companion(key.clone(), path.tokens());
-        Callee::Device(key)
+        Callee::Device(self.companion(path, Needed::Function))
     }
 
     /// Whether a name is that of an element type.
@@ -462,9 +467,12 @@ impl<'a> Resolver<'a> {
         titan_core::ir::Elem::from_name(&name.to_string()).is_some() || self.func.generics.iter().any(is_generic)
     }
 
-    fn companion(&mut self, key: String, path: TokenStream) {
+    /// Adds the companion of an item, and returns its key.
+    fn companion(&mut self, path: &Path, needed: Needed) -> String {
+        let key = path.key();
         if !self.companions.iter().any(|c| c.key == key) {
-            self.companions.push(Companion { key, path });
+            self.companions.push(Companion { key: key.clone(), path: path.tokens(), needed });
         }
+        key
     }
 }

@@ -56,6 +56,24 @@ fn add(known: &mut Vec<(String, Diagnostic<Loc>, Vec<String>)>, instance: &str, 
     }
 }
 
+/// The device functions and constants that wait for the companion of another item. rustc reports those that wait for one that does not exist.
+static WAITING: Mutex<SortedSet<String>> = Mutex::new(SortedSet::new());
+
+/// A device function or a constant asks for the companion of another item.
+pub(crate) fn waits(name: &str) {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+}
+
+/// A device function or a constant has its own companion.
+pub(crate) fn is_published(name: &str) {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+}
+
+/// Whether a device function or a constant has no companion because it waits for another, so that an error has been reported.
+pub(crate) fn is_waiting(name: &str) -> bool {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+}
+
 /// Names the instances that have a warning, unless there is only one or all have it.
 fn with_instances(warning: Diagnostic<Loc>, of: &[String], instances: usize) -> Diagnostic<Loc> {
     let names = |of: &[String]| {

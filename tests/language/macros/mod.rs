@@ -6,6 +6,7 @@ mod fragments;
 mod items;
 mod labels;
 mod roles;
+mod statements;
 mod variables;
 
 use super::ramp;

@@ -7,11 +7,18 @@ mod code;
 
 pub use code::{Code, Reporter, Severity};
 
-/// A number of things: `1 warp`, `2 warps`.
+use std::fmt;
+
+/// A number of things: `1 warp`, `2 warps`, `1 index`, `2 indices`.
 #[must_use]
-pub fn counted(n: impl Into<u64>, what: &str) -> String {
-    let n = n.into();
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+pub fn counted(n: impl fmt::Display, what: &str) -> String {
+    let n = n.to_string();
+    match (n.as_str(), what.strip_suffix("index"), what.strip_suffix("axis")) {
+        ("1", _, _) => format!("1 {what}"),
+        (_, Some(first), _) => format!("{n} {first}indices"),
+        (_, None, Some(first)) => format!("{n} {first}axes"),
+        (_, None, None) => format!("{n} {what}s"),
+    }
 }
 
 /// An error that a rule reports.

@@ -6,7 +6,7 @@
 use super::op::{BinOp, OpKind, UnOp};
 use super::{BarrierTy, Elem, MMA_LEGAL, TileShape, Ty, mma_is_legal};
 use super::{infer_barrier, infer_local, infer_memory as memory, infer_ttg};
-use crate::diag::Code;
+use crate::diag::{Code, counted};
 
 /// The reason why the operands of an operation are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -305,8 +305,8 @@ fn shape_op(kind: &OpKind, args: &[Ty]) -> Types {
             if to.len() == s.len() {
                 return Ok(vec![ty]);
             }
-            let message =
-                format!("{} has {} elements, the new shape `{to}` has {}", describe(args[0]), s.len(), to.len());
+            let elements = counted(s.len(), "element");
+            let message = format!("{} has {elements}, the new shape `{to}` has {}", describe(args[0]), to.len());
             Err(TypeError::new(Code::ElementCount, message).help("a reshape keeps the number of elements"))
         }
         (OpKind::Broadcast { axis, n }, [_]) => match s.with(usize::from(*axis), *n) {

@@ -10,7 +10,8 @@ use std::fmt;
 pub enum BindError {
     /// Too few or too many arguments.
     #[error(
-        "the kernel takes {expected} arguments, but this launch gives {found}\n  help: pass one argument per parameter, `None` for an absent optional tensor"
+        "the kernel takes {}, but this launch gives {found}\n  help: pass one argument per parameter, `None` for an absent optional tensor",
+        counted(*expected, "argument")
     )]
     Count {
         /// The number of parameters of the kernel.

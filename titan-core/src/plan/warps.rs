@@ -80,12 +80,12 @@ impl Tiles {
 pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) -> u32 {
     let lanes = u64::from(target.lanes);
     let tiles = Tiles::of(kernel);
-    let (n, per_thread, why) = match tiles.mmas[..] {
+    let (n, per_thread, held, by) = match tiles.mmas[..] {
         [first, second, ..] if (first + second) * ACCUMULATORS > first * OF_TWO => {
-            (first + second, OF_TWO, "accumulators of two MMAs")
+            (first + second, OF_TWO, "accumulator", " of two MMAs")
         }
-        [first, ..] => (first, ACCUMULATORS, "accumulators"),
-        [] => (tiles.largest, ELEMENTS, "elements"),
+        [first, ..] => (first, ACCUMULATORS, "accumulator", ""),
+        [] => (tiles.largest, ELEMENTS, "element", ""),
     };
     let most = u64::from(target.max_warps.min(if tiles.mmas.is_empty() { 16 } else { 8 }));
     let enough = n.div_ceil(per_thread * lanes).next_power_of_two();
@@ -93,7 +93,8 @@ pub(super) fn choose(kernel: &Kernel, target: &Target, notes: &mut Vec<String>) 
     let useful = n.div_ceil(lanes).next_power_of_two();
     let warps = with_operands.unwrap_or(enough).max(4).min(useful).min(most).max(1);
     let beside = if with_operands.is_some() { ", beside a first operand that is computed" } else { "" };
-    notes.push(format!("{}: {} {why} a thread of {n}{beside}", counted(warps, "warp"), n.div_ceil(warps * lanes)));
+    let each = counted(n.div_ceil(warps * lanes), held);
+    notes.push(format!("{}: {each}{by} a thread of {n}{beside}", counted(warps, "warp")));
     u32::try_from(warps).unwrap_or(1)
 }
 

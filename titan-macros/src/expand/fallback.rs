@@ -4,7 +4,7 @@
 use super::imports;
 use crate::ctxt::{Diag, compile_error};
 use crate::parse;
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use titan_core::diag::Code;
 
@@ -12,12 +12,15 @@ use titan_core::diag::Code;
 pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream) -> TokenStream {
     let errors: TokenStream = reports.iter().map(compile_error).collect();
     let used = imports::prelude();
-    let Ok(mut parsed) = parse::function(&item) else {
+    let (mut parsed, body) = match (parse::function(&item), without_body(&item)) {
+        (Ok(parsed), _) => (parsed, quote!(::core::unreachable!())),
         // Not a function: keep the item, because the rest of the file may need it.
-        return match syn::parse2::<syn::Item>(item.clone()) {
-            Ok(item) => quote!(#errors #used #item),
-            Err(_) => unparsed(krate, &item),
-        };
+        (Err(_), _) if syn::parse2::<syn::Item>(item.clone()).is_ok() => return quote!(#errors #used #item),
+        (Err(_), Some(parsed)) => {
+            let body = unparsed(&parsed.sig.ident);
+            (parsed, body)
+        }
+        (Err(_), None) => return used,
     };
     let item = &mut parsed;
     let mut ranks = Vec::new();
@@ -65,7 +68,7 @@ pub(crate) fn fallback(krate: &TokenStream, reports: &[Diag], item: TokenStream)
         #vis enum #name {}
         #[allow(unused, clippy::all)]
         #[doc(hidden)]
-        #vis #sig -> #krate::Launch<'static> { ::core::unreachable!() }
+        #vis #sig -> #krate::Launch<'static> { #body }
         impl #name {
             #functions
         }
@@ -105,31 +108,26 @@ fn functions(krate: &TokenStream, vis: &syn::Visibility, sig: &syn::Signature) -
     quote!(#(#[allow(unused, clippy::all)] #[doc(hidden)] #vis #functions)*)
 }
 
-/// The launch function of a kernel whose body rustc rejects, so that there is no further error that it does not exist. If rustc
-/// accepts a body that TITAN cannot parse, using the kernel is an error.
-pub(crate) fn unparsed(krate: &TokenStream, item: &TokenStream) -> TokenStream {
-    let used = imports::prelude();
-    let Some(parsed) = without_body(item) else { return used };
-    let (vis, mut sig) = (parsed.vis, parsed.sig);
-    for input in &mut sig.inputs {
-        if let syn::FnArg::Typed(t) = input {
-            t.attrs.clear();
-        }
-    }
-    let name = sig.ident.clone();
+/// The body of the launch function of a kernel that TITAN cannot parse. Most often rustc cannot either, and has reported it. If it can, using the
+/// kernel is an error: a constant that is evaluated when code is generated, that is, only if there is no other error.
+fn unparsed(name: &syn::Ident) -> TokenStream {
     let message = format!("[{}] `{name}` uses syntax that kernels do not support", Code::Syntax);
-    sig.output = syn::ReturnType::Default;
     quote! {
-        #used
-        #[allow(unused, clippy::all)]
-        #[doc(hidden)]
-        #vis #sig -> #krate::Launch<'static> { const { ::core::panic!("{}", #message) } }
+        struct Refused<T>(T);
+        impl<T> Refused<T> {
+            const HERE: () = ::core::panic!("{}", #message);
+        }
+        fn refused<T>() {
+            Refused::<T>::HERE
+        }
+        refused::<()>();
+        ::core::unreachable!()
     }
 }
 
 /// A function whose body does not parse, without it.
 pub(crate) fn without_body(item: &TokenStream) -> Option<syn::ItemFn> {
-    let is_body = |t: &TokenTree| matches!(t, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace);
+    let is_body = |t: &TokenTree| matches!(t, TokenTree::Group(_)) && parse::is_in_braces(t.clone().into());
     let head: TokenStream = item.clone().into_iter().take_while(|t| !is_body(t)).collect();
     syn::parse2(quote!(#head {})).ok()
 }

@@ -6,6 +6,7 @@
 use super::Expansion;
 use crate::compile::Compiled;
 use crate::ctxt::Diag;
+use crate::resolve;
 use crate::shadow::Shadow;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -39,6 +40,12 @@ impl Expansion<'_> {
 }
 
 fn message(diag: &Diag) -> String {
+    // rustc finds an item where TITAN looks for a variable.
+    if let (Code::UnknownName, Some((name, _))) =
+        (diag.code, diag.title.strip_prefix('`').and_then(|t| t.split_once('`')))
+    {
+        return resolve::lower_case(name, &format!("self::{name}"), diag.site).text();
+    }
     let line = diag.site.start().line;
     format!("[{}] rustc accepts what TITAN rejects, at line {line}: {}", Code::Internal, diag.text())
 }

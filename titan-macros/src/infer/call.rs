@@ -3,6 +3,7 @@
 use super::{E, ElemSlot, ITy, Infer, S};
 use crate::ast::{Builtin, Callee, Expr, Path};
 use crate::consts::ConstValue;
+use crate::nearby;
 use proc_macro2::Span;
 use titan_core::diag::Code;
 use titan_core::ir::{Elem, TileShape};
@@ -10,7 +11,18 @@ use titan_core::ir::{Elem, TileShape};
 impl Infer<'_> {
     pub(super) fn call(&mut self, e: &Expr, path: &Path, callee: &Callee, args: &[Expr]) -> ITy {
         match callee {
-            Callee::Builtin(b) => self.builtin(*b, path, args, e.span),
+            Callee::Builtin(b) => {
+                let known = self.cx.known();
+                let ty = self.builtin(*b, path, args, e.span);
+                if self.cx.known() > known
+                    && let Some(name) = path.single().map(ToString::to_string)
+                    && nearby::has_function(&name, e.span)
+                {
+                    self.cx.of_another(known, e.span, &name);
+                    return ITy::Unknown;
+                }
+                ty
+            }
             Callee::Device(key) => self.device(key, path, args, e.span),
             Callee::None => ITy::Unknown,
         }

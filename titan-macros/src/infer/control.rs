@@ -2,7 +2,7 @@
 
 use super::pipe::PipeTy;
 use super::{ITy, Infer, TensorTy};
-use crate::ast::{Block, Cond, Expr, ExprKind, Label};
+use crate::ast::{Block, Cond, Expr, ExprKind, Label, Stmt};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -90,7 +90,18 @@ impl Infer<'_> {
             Some(e) => {
                 let b = self.expr(e);
                 // A mask as the condition has been reported already.
-                if sound { self.unify(&a, &b, span) } else { ITy::Unknown }
+                match (&a, &b) {
+                    _ if !sound => ITy::Unknown,
+                    // A literal of the wrong kind is a mistake of the literal.
+                    (ITy::Scalar(x), ITy::Scalar(y)) if self.is_literal(*x) && !self.is_literal(*y) => {
+                        self.unify(&b, &a, value_of(then).map_or(span, |v| v.span))
+                    }
+                    (ITy::Scalar(x), ITy::Scalar(y)) if self.is_literal(*y) && !self.is_literal(*x) => {
+                        let value = if let ExprKind::Block(other) = &e.kind { value_of(other) } else { None };
+                        self.unify(&a, &b, value.map_or(span, |v| v.span))
+                    }
+                    (a, b) => self.unify(a, b, span),
+                }
             }
             None if matches!(a, ITy::Unit | ITy::Never | ITy::Unknown) => ITy::Unit,
             None => {
@@ -150,5 +161,13 @@ impl Infer<'_> {
                 ITy::Unknown
             }
         }
+    }
+}
+
+/// The expression that is the value of a block.
+fn value_of(block: &Block) -> Option<&Expr> {
+    match block.stmts.last() {
+        Some(Stmt::Expr { expr, semi: None }) => Some(expr),
+        Some(Stmt::Expr { .. } | Stmt::Let { .. }) | None => None,
     }
 }

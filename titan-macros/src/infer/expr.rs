@@ -4,7 +4,7 @@ use super::{ElemSlot, ITy, Infer};
 use crate::ast::{Block, Expr, ExprKind, Res, Stmt, TypeKind, TypeRef, UnaryOp};
 use crate::consts::{self, ConstValue};
 use proc_macro2::Span;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::Elem;
 
 impl Infer<'_> {
@@ -277,7 +277,11 @@ impl Infer<'_> {
         match consts::eval(index, &self.env) {
             Ok(ConstValue::Int(i)) if usize::try_from(i).is_ok_and(|i| i < n) => *item,
             Ok(_) => {
-                self.cx.error(Code::ConstEval, index.span, format!("index out of bounds: the array has {n} elements"));
+                self.cx.error(
+                    Code::ConstEval,
+                    index.span,
+                    format!("index out of bounds: the array has {}", counted(n, "element")),
+                );
                 ITy::Unknown
             }
             Err(_) => {

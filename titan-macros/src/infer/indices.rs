@@ -5,7 +5,7 @@ use super::method::Call;
 use super::{E, ITy, Infer, S, TensorTy};
 use crate::ast::{Expr, ExprKind};
 use proc_macro2::Span;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::Elem;
 
 impl Infer<'_> {
@@ -71,7 +71,7 @@ impl Infer<'_> {
                     if let (Some(n), Some(s)) = (n, self.shape_of(*s))
                         && s[..] != [n]
                     {
-                        let title = format!("row indices of shape {s} for {n} rows");
+                        let title = format!("row indices of shape {s} for {}", counted(n, "row"));
                         let help = format!("one index for each row: a `Tile<i32, {n}>`");
                         self.cx.error_help(Code::ShapeMismatch, arg.span, title, help);
                     }
@@ -157,15 +157,6 @@ fn one_element(name: &str, elem: Elem) -> String {
             "for one element, write `y.{n}([Tile::<i32, 1>::full(i)], Tile::<{elem}, 1>::full(v))`; for a tile of `y`, `y.{n}_tile([i], v)`"
         ),
         _ => "`x.get([i])` reads one element".to_owned(),
-    }
-}
-
-/// `1 coordinate`, `2 coordinates`.
-fn counted(n: usize, what: &str) -> String {
-    match (n, what.strip_suffix("index")) {
-        (1, _) => format!("1 {what}"),
-        (_, Some(first)) => format!("{n} {first}indices"),
-        (_, None) => format!("{n} {what}s"),
     }
 }
 

@@ -25,6 +25,11 @@ impl Infer<'_> {
         matches!(self.elem_slot(e), ElemSlot::Int | ElemSlot::Float)
     }
 
+    /// Whether the element type of an operand is that of an integer literal.
+    pub(super) fn is_int_literal(&self, e: E) -> bool {
+        matches!(self.elem_slot(e), ElemSlot::Int)
+    }
+
     /// Whether a scalar is an `f32` or a float literal, and is rounded beside an `f16` or `bf16`.
     pub(super) fn rounds(&self, half: E, scalar: E) -> bool {
         matches!(self.elem_slot(half), ElemSlot::Known(Elem::F16 | Elem::Bf16))

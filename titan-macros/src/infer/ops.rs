@@ -69,6 +69,9 @@ impl Infer<'_> {
                 let span = match (self.is_literal(*x), self.is_literal(*y)) {
                     (true, false) if !self.is_precedence(op, *x, *y) => at_a,
                     (false, true) if !self.is_precedence(op, *x, *y) => at_b,
+                    // The literal without a decimal point.
+                    (true, true) if self.is_int_literal(*x) && !self.is_int_literal(*y) => at_a,
+                    (true, true) if self.is_int_literal(*y) && !self.is_int_literal(*x) => at_b,
                     (true | false, true | false) => span,
                 };
                 self.same_elem(op, (*x, a), (*y, b), span).then_some((*x, Spread::Scalar))

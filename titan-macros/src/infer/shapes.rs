@@ -2,7 +2,7 @@
 
 use super::method::Call;
 use super::{E, ITy, Infer};
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::TileShape;
 
 impl Infer<'_> {
@@ -11,8 +11,8 @@ impl Infer<'_> {
         if to.len() == want {
             return Some(to);
         }
-        let title =
-            format!("a tile of shape {from} has {} elements, but one of shape {to} has {}", from.len(), to.len());
+        let elements = counted(from.len(), "element");
+        let title = format!("a tile of shape {from} has {elements}, but one of shape {to} has {}", to.len());
         let at = call.generics.first().map_or(call.span(), |g| g.span);
         self.cx.error_help(Code::ElementCount, at, title, "a reshape keeps the number of elements");
         None

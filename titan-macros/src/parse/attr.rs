@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
 use syn::{Token, token};
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::{Scheduler, Tails};
 
 const KEYS: &str = "`instances(..)`, `grid(..)`, `require(..)`, `roles(..)`, `tails(..)`, `schedule(..)`, `targets(..)`, `allow(..)`, `notes` and `crate = path`";
@@ -296,7 +296,8 @@ fn axis(p: &mut Parser<'_>, axis: Axis) -> Option<InstanceAxis> {
         };
         if parts.len() != axis.names.len() {
             let span = first_span(value.to_token_stream());
-            let title = format!("{} values for {} generic parameters", parts.len(), axis.names.len());
+            let title =
+                format!("{} for {}", counted(parts.len(), "value"), counted(axis.names.len(), "generic parameter"));
             p.cx.error(Code::Generics, span, title);
             continue;
         }

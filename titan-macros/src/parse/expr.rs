@@ -283,7 +283,7 @@ fn attributes(e: &syn::Expr) -> &[syn::Attribute] {
 }
 
 /// The operator, and whether it assigns.
-fn operator(op: BinOp) -> Option<(BinaryOp, bool)> {
+pub(super) fn operator(op: BinOp) -> Option<(BinaryOp, bool)> {
     Some(match op {
         BinOp::Add(_) => (BinaryOp::Add, false),
         BinOp::Sub(_) => (BinaryOp::Sub, false),

@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use syn::Token;
 use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 
 impl Parser<'_> {
     pub(super) fn mac(&mut self, m: &syn::Macro) -> Expr {
@@ -69,7 +69,7 @@ impl Parser<'_> {
             let help = "`{}` prints the next value; write `{{` for a brace";
             self.cx.error_help(Code::Syntax, format.span(), "this placeholder is not supported by `tprint!`", help);
         } else if holes != n_args {
-            let title = format!("{holes} placeholders for {n_args} values");
+            let title = format!("{} for {}", counted(holes, "placeholder"), counted(n_args, "value"));
             self.cx.error(Code::Syntax, format.span(), title);
         }
     }

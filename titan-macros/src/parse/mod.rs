@@ -5,6 +5,7 @@
 mod attr;
 mod control;
 mod expr;
+mod fragments;
 mod macros;
 mod pat;
 mod roles;
@@ -16,7 +17,9 @@ use crate::ast::{Expr, ExprKind, Function, KernelConfig, KernelItem, Mention, Pa
 use crate::ctxt::Ctxt;
 use crate::hygiene::Names;
 use crate::signature::refuse;
-use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use fragments::as_written;
+pub(crate) use fragments::{function, is_in_braces, with_parentheses};
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use titan_core::diag::Code;
 use titan_core::ir::Elem;
@@ -151,79 +154,6 @@ impl Parser<'_> {
     fn config(&mut self, attr: TokenStream) -> KernelConfig {
         attr::config(self, attr)
     }
-}
-
-/// The tokens of a function as `syn` parses them.
-pub(crate) fn function(item: &TokenStream) -> syn::Result<syn::ItemFn> {
-    let parsed = syn::parse2(item.clone());
-    parsed.or_else(|e| with_plain_labels(item.clone()).and_then(|i| syn::parse2(i).ok()).ok_or(e))
-}
-
-/// The tokens without the invisible groups around lifetimes, in which `syn` expects expressions: those around `$label` in a macro. `None` if there
-/// are none.
-fn with_plain_labels(tokens: TokenStream) -> Option<TokenStream> {
-    let mut found = false;
-    let mut out = Vec::new();
-    for t in tokens {
-        let TokenTree::Group(g) = t else {
-            out.push(t);
-            continue;
-        };
-        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
-        let is_label = matches!(&inner[..], [TokenTree::Punct(p), TokenTree::Ident(_)] if p.as_char() == '\'');
-        if g.delimiter() == Delimiter::None && is_label {
-            found = true;
-            out.extend(inner);
-        } else if let Some(stream) = with_plain_labels(g.stream()) {
-            found = true;
-            let mut group = Group::new(g.delimiter(), stream);
-            group.set_span(g.span());
-            out.push(group.into());
-        } else {
-            out.push(g.into());
-        }
-    }
-    found.then(|| out.into_iter().collect())
-}
-
-/// Tokens with parentheses in place of the invisible groups around fragments of `macro_rules!` macros; `None` if there are none. rustc
-/// ignores such groups in what a procedural macro returns, so that `$a * 2` would be `1 + 2 * 2` where `$a` is `1 + 2`.
-pub(crate) fn with_parentheses(tokens: TokenStream) -> Option<TokenStream> {
-    let is_path = |t: &TokenTree| match t {
-        TokenTree::Ident(_) => true,
-        TokenTree::Punct(p) => p.as_char() == ':',
-        TokenTree::Group(_) | TokenTree::Literal(_) => false,
-    };
-    let mut found = false;
-    let mut out = Vec::new();
-    for t in tokens {
-        let TokenTree::Group(g) = t else {
-            out.push(t);
-            continue;
-        };
-        let inner: Vec<TokenTree> = g.stream().into_iter().collect();
-        let is_operand = inner.len() < 2 || inner.iter().all(is_path);
-        let (delimiter, changes) = match g.delimiter() {
-            Delimiter::None if !is_operand => (Delimiter::Parenthesis, true),
-            other => (other, false),
-        };
-        let changed = with_parentheses(g.stream());
-        if !changes && changed.is_none() {
-            out.push(g.into());
-            continue;
-        }
-        found = true;
-        let mut group = Group::new(delimiter, changed.unwrap_or_else(|| g.stream()));
-        group.set_span(g.span());
-        out.push(group.into());
-    }
-    found.then(|| out.into_iter().collect())
-}
-
-/// Tokens as written, for rustc.
-fn as_written(written: impl ToTokens) -> TokenStream {
-    let tokens = written.to_token_stream();
-    with_parentheses(tokens.clone()).unwrap_or(tokens)
 }
 
 /// A type without the invisible groups around it.

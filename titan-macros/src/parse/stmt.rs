@@ -16,6 +16,8 @@ impl Parser<'_> {
     fn stmt(&mut self, stmt: &syn::Stmt) -> Option<Stmt> {
         match stmt {
             syn::Stmt::Local(local) => Some(self.local(local)),
+            // A lone semicolon.
+            syn::Stmt::Expr(syn::Expr::Verbatim(nothing), Some(_)) if nothing.is_empty() => None,
             syn::Stmt::Expr(e, semi) => Some(Stmt::Expr { expr: self.expr(e), semi: semi.map(|s| s.span) }),
             syn::Stmt::Macro(m) => {
                 self.no_attrs(&m.attrs);

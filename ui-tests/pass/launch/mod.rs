@@ -10,6 +10,7 @@ mod generic_code;
 mod host_data;
 mod moved;
 mod never_run;
+mod optional_view;
 mod own_device_pointer;
 mod read_while_pending;
 mod shared_output;

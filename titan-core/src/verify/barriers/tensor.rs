@@ -12,7 +12,7 @@
 //! Deliberately absent: the order of accesses, and uses of freed columns (`coexecution::barriers::tensor`); no kernel is lowered to them.
 
 use super::place::{error, part};
-use crate::diag::Code;
+use crate::diag::{Code, counted};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
     BarrierTy, Block, Kernel, Loc, Mma, NoMma, NvOp, Op, OpId, OpKind, TENSOR_COLUMNS as COLUMNS, Tcgen05Op,
@@ -156,7 +156,8 @@ fn columns(kernel: &Kernel, errors: &mut Vec<Error>) {
 
 fn allocated(kernel: &Kernel, op: &Op, columns: u32, errors: &mut Vec<Error>) {
     if !columns.is_power_of_two() || !(FEWEST..=COLUMNS).contains(&columns) {
-        let title = format!("{columns} columns: the number must be a power of two from {FEWEST} to {COLUMNS}");
+        let title =
+            format!("{}: the number must be a power of two from {FEWEST} to {COLUMNS}", counted(columns, "column"));
         error(errors, Code::TensorColumns, op.loc, title);
     }
     let mut freed = 0;

@@ -3,7 +3,7 @@
 
 use super::{sides, tensors};
 use crate::collections::SortedSet;
-use crate::diag::Code;
+use crate::diag::{Code, counted};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{
     Def, Field, Kernel, Loc, NvOp, Op, OpId, OpKind, Pipe, PipeDecl, PipeSpace, RegionOp, RoleDecl, TtgOp, Ty, Value,
@@ -79,7 +79,10 @@ fn roles(kernel: &Kernel, errors: &mut Vec<Error>) {
     if found.is_empty() && !kernel.roles.is_empty() {
         error(
             loc,
-            format!("the kernel declares {} roles, but its warps are never split into them", kernel.roles.len()),
+            format!(
+                "the kernel declares {}, but its warps are never split into them",
+                counted(kernel.roles.len(), "role")
+            ),
         );
     }
     for (i, role) in kernel.roles.iter().enumerate() {
@@ -298,7 +301,7 @@ fn list(fields: &[Field]) -> String {
 fn view((kernel, pipe, decl): (&Kernel, Pipe, &PipeDecl), op: &Op, at: usize, wanted: Field, errors: &mut Vec<Error>) {
     let ring = kernel.pipe_name(pipe);
     let title = match decl.fields.get(at) {
-        None => format!("a stage of `{ring}` has {} tiles, and no tile {at}", decl.fields.len()),
+        None => format!("a stage of `{ring}` has {}, and no tile {at}", counted(decl.fields.len(), "tile")),
         Some(found) if *found != wanted => {
             format!("tile {at} of `{ring}` is {}, not {}", list(&[*found]), list(&[wanted]))
         }

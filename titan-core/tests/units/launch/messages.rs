@@ -133,6 +133,7 @@ fn counts_kinds_elements_and_ranks_are_checked() {
     let mut b = Builder::new("s", Vec::new());
     b.scalar("eps", Elem::F32);
     let sig = b.finish().sig;
+    assert_eq!(first_line(&sig, &[one, one]), "the kernel takes 1 argument, but this launch gives 2");
     assert_eq!(first_line(&sig, &[good]), "`eps` is a scalar, but a tensor was given");
     assert_eq!(first_line(&sig, &[ArgInfo::Absent]), "`eps` is a scalar, but nothing was given");
     assert_eq!(first_line(&sig, &[one]), "`eps` has elements of type `f32`, but `i32` was given");

@@ -7,7 +7,7 @@ mod token;
 use super::{E, ITy, Infer, OwnTy, S};
 use crate::method_pipe::PipeKind;
 use proc_macro2::Span;
-use titan_core::diag::Code;
+use titan_core::diag::{Code, counted};
 use titan_core::ir::{Elem, Field};
 
 /// The element types and shapes of the tiles in a stage.
@@ -103,7 +103,9 @@ impl Infer<'_> {
             PipeTy::Source(s) => format!("a copy source of `{}`", s.elem),
             PipeTy::View(e, s) => format!("a tile of a stage, {}", tile(*e, *s)),
             PipeTy::Compute(e, s) => format!("an MMA in flight, {}", tile(*e, *s)),
-            PipeTy::Acc(e, s, keep) => format!("an accumulator of {} with {keep} MMAs in flight", tile(*e, *s)),
+            PipeTy::Acc(e, s, keep) => {
+                format!("an accumulator of {} with {} in flight", tile(*e, *s), counted(*keep, "MMA"))
+            }
             PipeTy::Staging(f, d) => format!("`Staging<{}, {d}>`", describe_fields(f)),
             PipeTy::StagingSlot(f) => format!("a staging slot of `{}`", describe_fields(f)),
             PipeTy::Written(f) => format!("a written slot of `{}`", describe_fields(f)),

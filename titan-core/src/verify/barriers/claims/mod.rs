@@ -28,6 +28,7 @@ mod tiles;
 use super::wrong;
 use crate::analysis::cluster::Differing;
 use crate::collections::{SortedMap, SortedSet};
+use crate::diag::counted;
 use crate::ir::{Block, Claim, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 use crate::verify::Error;
 use crate::verify::coexecution::rings::find::{Claims, FilledBy};
@@ -377,7 +378,8 @@ impl<'k> Check<'k> {
             // With fewer parts than slots, two slots would be the same bytes.
             if Some(*parts) != slots {
                 let slots = slots.unwrap_or(0);
-                let title = format!("`{name}` has {parts} parts, but its ring `{ring}` has {slots} slots");
+                let (has, wanted) = (counted(*parts, "part"), counted(slots, "slot"));
+                let title = format!("`{name}` has {has}, but its ring `{ring}` has {wanted}");
                 self.errors.push(wrong(loc(*region), title).help(format!("`parts = {slots}`")));
             }
         }

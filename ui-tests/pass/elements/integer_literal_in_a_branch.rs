@@ -1,0 +1,8 @@
+//! The twin of `ui/elements/integer_literal_in_a_branch.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(s: f32, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], if s > 1.0 { s } else { 2.0 });
+}

@@ -1,0 +1,13 @@
+//! The twin of `ui/names/own_arguments.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::device]
+fn select(a: f32, b: f32) -> f32 {
+    if a > 0.0 { a } else { b }
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], self::select(x.get([p]), 1.0));
+}

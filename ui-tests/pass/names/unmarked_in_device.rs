@@ -1,0 +1,18 @@
+//! The twin of `ui/names/unmarked_in_device.rs`, without the mistake.
+use titan::prelude::*;
+
+#[titan::device]
+fn double(v: f32) -> f32 {
+    v * 2.0
+}
+
+#[titan::device]
+fn quadruple(v: f32) -> f32 {
+    double(double(v))
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], quadruple(x.get([p])));
+}

@@ -1,0 +1,14 @@
+//! A function of the host with a name like that of a method.
+use titan::prelude::*;
+
+fn maximum(a: f32, b: f32, c: f32) -> f32 {
+    a.max(b).max(c)
+}
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.set([p], maximum(x.get([p]), 1.0, 2.0));
+}
+
+fn main() {}
