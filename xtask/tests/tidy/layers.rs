@@ -143,7 +143,8 @@ const SCHEDULE: &[(&str, &[&str])] = &[
     ("recurrences", &["graph", "bounds"]),
     ("order", &["graph", "steps", "recurrences"]),
     ("units", &["graph", "steps"]),
-    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units"]),
+    ("partial", &["graph", "steps", "order", "units"]),
+    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units", "partial"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.
