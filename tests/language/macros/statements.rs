@@ -275,7 +275,8 @@ arms!(of_arms, ring tiles x y,
 
 #[test]
 fn arms_are_blocks() -> titan::Result<()> {
-    for dev in super::devices() {
+    // Roles have no code for AMD's GPUs.
+    for dev in super::devices().into_iter().filter(|dev| !dev.to_string().contains("gfx942")) {
         let x = dev.from_fn([33, 40], |[i, j]| (i * 64 + j) as f32)?;
         let want: Vec<f32> = x.to_vec()?.iter().map(|v: &f32| v * 2.0).collect();
         let (mut y, mut again) = (dev.zeros([33, 40])?, dev.zeros([33, 40])?);

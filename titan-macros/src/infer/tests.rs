@@ -30,5 +30,6 @@ fn a_permutation_names_each_axis_once() {
 
 #[test]
 fn a_literal_with_a_point_is_not_f16() {
-    refused("t * t", "t * 2.5", "f16");
+    let scaled = |other: &str| format!("{{ let s = if program_id(0) > 0 {{ x.get(at) }} else {{ {other} }}; t * s }}");
+    refused(&scaled("x.get([0, 0])"), &scaled("2.5"), "f16");
 }

@@ -37,7 +37,8 @@ pub(crate) fn build(options: &Options) -> io::Result<Option<Built>> {
     command.arg("test").args(WORKSPACE);
     match selected(options)? {
         Some(targets) => command.args(targets),
-        None => command.args(["--lib", "--bins", "--tests"]),
+        // With `--lib`, libraries would be built once more as programs of no tests, although their manifests say `test = false`.
+        None => command.args(["--tests"]),
     };
     let built = run(command)?;
     Ok(built.map(|mut built| {
