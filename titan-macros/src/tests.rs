@@ -396,7 +396,7 @@ fn soup(rng: &mut Rng) -> TokenStream {
 }
 
 fn cases() -> u64 {
-    crate::env::fuzz_cases().unwrap_or_else(|| test_depth::cases(6000, 600))
+    crate::env::fuzz_cases().unwrap_or_else(|| test_depth::cases(6000, 250))
 }
 
 /// Runs an entry point; a panic, or an expansion that is not items, fails with the seed and the input.

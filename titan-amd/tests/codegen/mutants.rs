@@ -232,7 +232,7 @@ fn registers_that_are_exchanged_are_refused() {
         assert_eq!(registers::check(selected, allocated), Ok(()));
         for (block, i) in places(allocated) {
             let inst: &Inst = &allocated.blocks[block].insts[i];
-            if rng.below(test_depth::cases(3, 5)) > 0 || inst.name() == "start" {
+            if rng.below(test_depth::cases(3, 20)) > 0 || inst.name() == "start" {
                 continue;
             }
             let accesses: Vec<Access> = inst.accesses().map(|(access, _)| access).collect();
@@ -256,7 +256,7 @@ fn registers_that_are_exchanged_are_refused() {
             }
         }
     }
-    assert!(mutants > 1000, "{mutants}");
+    assert!(mutants > test_depth::cases(1000, 250), "{mutants}");
 }
 
 /// Whether what an operand writes is read.
@@ -277,7 +277,7 @@ fn copies_of_spilled_registers_are_needed() {
         let (selected, allocated) = (&ready.emitted.selected, &ready.emitted.allocated);
         for (block, i) in places(allocated) {
             let inst = &allocated.blocks[block].insts[i];
-            if !inst.added || inst.name() == "start" || mutants > 400 {
+            if !inst.added || inst.name() == "start" || mutants > test_depth::cases(400, 150) {
                 continue;
             }
             let mut mutant = allocated.clone();
@@ -324,7 +324,7 @@ pub(crate) fn starts(text: &[u8]) -> Vec<usize> {
 #[test]
 fn waits_are_needed() {
     let (mut removed, mut weakened, mut enough) = (0, 0, 0);
-    for (seed, func) in functions(test_depth::cases(120, 50)) {
+    for (seed, func) in functions(test_depth::cases(120, 25)) {
         let ready = Ready::new(&func).unwrap_or_else(|e| panic!("{e}"));
         let text = words(&ready.emitted.text);
         let tensors = arguments(&mut Rng::new(seed));
@@ -348,7 +348,7 @@ fn waits_are_needed() {
             }
         }
     }
-    assert!(removed > 150 && weakened > 150 && enough * 4 < weakened, "{removed}, {weakened}, {enough}");
+    assert!(removed > test_depth::cases(150, 60) && enough * 4 < weakened, "{removed}, {weakened}, {enough}");
 }
 
 /// The emulator has its own table of hazards, and reports each wait state that is missing.

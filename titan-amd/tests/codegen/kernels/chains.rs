@@ -67,8 +67,11 @@ fn accumulators_become_operands_in_registers() {
         (Elem::F32, Elem::F32),
         (Elem::F64, Elem::F64),
     ];
+    // Elements of 16 bits are alike, and so are the two of 32.
+    let is_meant = |elem: Elem| test_depth::is_full() || matches!(elem, Elem::F16 | Elem::F32 | Elem::F64);
+    let types = types.into_iter().filter(|(elem, _)| is_meant(*elem));
     let mut moves = Vec::new();
-    let cases = types.into_iter().flat_map(|(elem, acc)| [(elem, acc, false), (elem, acc, true)]);
+    let cases = types.flat_map(|(elem, acc)| [(elem, acc, false), (elem, acc, true)]);
     for (seed, (elem, acc, turns)) in cases.enumerate() {
         let text = text(elem, acc, turns);
         let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
@@ -114,5 +117,5 @@ fn accumulators_become_operands_in_registers() {
         assert!(many <= few, "{elem}, aligned {aligned}: {few} moves, and {many}");
         compared += 1;
     }
-    assert!(compared >= 4);
+    assert!(compared >= test_depth::cases(4, 2));
 }
