@@ -187,4 +187,6 @@ mod pages {
     mod language {}
     #[doc = include_str!("../docs/host.md")]
     mod host {}
+    #[doc = include_str!("../docs/memory.md")]
+    mod memory {}
 }

@@ -10,11 +10,11 @@
 //!
 //! User code (wakers and print sinks) runs without any lock of the runtime held; a panic in it does not affect the runtime.
 
-use super::backend::Storage;
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::footprint::Footprint;
 use super::lock;
+use super::storage::{Contents, Storage};
 use super::uses::{Dependency, Uses, first_failure};
 use crate::error::{Error, Result};
 use std::any::Any;
@@ -47,12 +47,17 @@ pub(crate) struct Access {
 impl Buffer {
     /// A buffer of zeros.
     pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, true).map(|made| Buffer::of(device, bytes, made))
+        Storage::new(device, bytes, Contents::Zeros).map(|made| Buffer::of(device, bytes, made))
     }
 
-    /// A buffer with undefined contents, for callers that write all bytes next.
+    /// A buffer for callers that write all bytes next.
     pub(crate) fn unwritten(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, false).map(|made| Buffer::of(device, bytes, made))
+        Storage::new(device, bytes, Contents::WrittenNext).map(|made| Buffer::of(device, bytes, made))
+    }
+
+    /// A buffer with undefined contents.
+    pub(crate) fn undefined(device: &Device, bytes: usize) -> Result<Buffer> {
+        Storage::new(device, bytes, Contents::Undefined).map(|made| Buffer::of(device, bytes, made))
     }
 
     /// Memory whose first `bytes` bytes may be used after `ready`.

@@ -1,13 +1,9 @@
 //! Devices: enumeration, and the choice of one.
 
 use super::absence::{Absent, absence, list, none_at_all};
-use super::layout::Layout;
 use super::setting;
 use super::stream::{Handle, Stream};
-use super::tensor::Tensor;
-use super::transfer::host_vec;
 use crate::error::{Error, Result};
-use crate::lang::Elem;
 use std::fmt;
 #[cfg(feature = "emulator")]
 use std::sync::Mutex;
@@ -283,56 +279,6 @@ impl Device {
     #[must_use]
     pub fn default_stream(&self) -> Stream {
         Stream::of(self, Arc::clone(self.0.default.get_or_init(|| Handle::new(self))))
-    }
-
-    /// A tensor of these elements, in row-major order: a copy of a slice, an array, a `Vec` or a reference to one.
-    ///
-    /// # Errors
-    /// If the number of elements is not that of the shape, or there is not enough memory.
-    pub fn tensor<T: Elem, const R: usize>(&self, data: impl AsRef<[T]>, shape: [usize; R]) -> Result<Tensor<T, R>> {
-        let data = data.as_ref();
-        let layout = Layout::row_major(T::ELEM, shape)?;
-        if layout.len() != data.len() {
-            return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
-        }
-        let mut tensor = Tensor::unwritten(self, layout)?;
-        tensor.write(data)?;
-        Ok(tensor)
-    }
-
-    /// A tensor of zeros.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn zeros<T: Elem, const R: usize>(&self, shape: [usize; R]) -> Result<Tensor<T, R>> {
-        Tensor::zeroed(self, Layout::row_major(T::ELEM, shape)?)
-    }
-
-    /// A tensor whose elements all have this value.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn full<T: Elem, const R: usize>(&self, shape: [usize; R], value: T) -> Result<Tensor<T, R>> {
-        self.from_fn(shape, |_| value)
-    }
-
-    /// A tensor whose element at each index is `f(index)`.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn from_fn<T: Elem, const R: usize>(
-        &self,
-        shape: [usize; R],
-        mut f: impl FnMut([usize; R]) -> T,
-    ) -> Result<Tensor<T, R>> {
-        let layout = Layout::row_major(T::ELEM, shape)?;
-        let mut index = [0; R];
-        let mut data = host_vec(layout.len())?;
-        for _ in 0..layout.len() {
-            data.push(f(index));
-            advance(&mut index, &shape);
-        }
-        self.tensor(&data, shape)
     }
 
     /// The model of the device: devices of one model run the same code.

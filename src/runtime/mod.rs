@@ -43,6 +43,7 @@ mod launch;
 mod layout;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
 mod machines;
+mod new_tensor;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
 mod reference;
@@ -51,6 +52,7 @@ mod remote;
 mod setting;
 #[cfg(feature = "simulator")]
 mod simulator;
+mod storage;
 mod stream;
 mod tensor;
 mod transfer;

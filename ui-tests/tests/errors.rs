@@ -194,6 +194,18 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("hip-emulator/tests/kernels.rs", "fn kernels_run_in_every_order")),
     },
     Elsewhere {
+        code: Code::HostUnwritten,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_transfer.rs", "[T1110] elements that nothing has written are read")),
+        passes: Some(("tests/runtime_transfer.rs", "fn tensors_are_made_filled_copied_and_read_on_every_device")),
+    },
+    Elsewhere {
+        code: Code::HostCopy,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_transfer.rs", "[T1111] copy_from: the source has the shape")),
+        passes: Some(("tests/runtime_transfer.rs", "fn tensors_are_made_filled_copied_and_read_on_every_device")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

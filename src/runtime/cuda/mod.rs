@@ -84,6 +84,10 @@ impl Memory {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
     }
 
+    pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
+        self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
+    }
+
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         self.0.read(offset, out).map_err(|e| error::driver(&self.device(), &e, "a copy to the host"))
     }
