@@ -374,6 +374,16 @@ pub enum Error {
         /// The recommended alternative.
         help: &'static str,
     },
+    /// An axis cannot be divided so, or two axes cannot be joined.
+    #[error("[T1112] {operation}: {problem}\n  help: {help}")]
+    Axis {
+        /// The operation that was requested.
+        operation: &'static str,
+        /// The reason why it is not possible.
+        problem: String,
+        /// The recommended alternative.
+        help: &'static str,
+    },
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {

@@ -269,7 +269,7 @@ impl<const R: usize> Layout<R> {
     }
 
     /// Rejects layouts that the packing of the 4-bit types does not allow. Every construction of a layout ends here.
-    fn packed(self, operation: &'static str) -> Result<Self> {
+    pub(super) fn packed(self, operation: &'static str) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Layout { offset: 0, ..self });
         }

@@ -18,6 +18,7 @@
 mod absence;
 mod arg;
 mod as_tensor;
+mod axes;
 mod backend;
 mod buffer;
 mod choice;

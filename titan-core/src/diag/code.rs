@@ -202,6 +202,7 @@ codes! {
     LaunchMemory "T1109" Titan "a launch that needs more shared memory than the device has";
     HostUnwritten "T1110" Titan "elements that are read before something has written them";
     HostCopy "T1111" Titan "a copy between tensors or to a slice of another shape";
+    AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
 }
 
 impl fmt::Display for Code {
