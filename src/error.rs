@@ -384,6 +384,14 @@ pub enum Error {
         /// The recommended alternative.
         help: &'static str,
     },
+    /// There is no time between two events.
+    #[error("[T1113] elapsed_since: {problem}\n  help: {help}")]
+    Timing {
+        /// The reason why there is none.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {

@@ -116,7 +116,33 @@ impl Lane {
 }
 
 #[cfg(feature = "_remote")]
+impl Lane {
+    /// The point after all work so far, with its time.
+    pub(crate) fn timed_mark(&self) -> Result<Mark> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.timed_mark().map(Mark::Cuda),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.timed_mark().map(Mark::Hip),
+        }
+    }
+}
+
+#[cfg(feature = "_remote")]
 impl Mark {
+    /// The milliseconds between an earlier point of the device and this one, both of which have been reached and have a time.
+    pub(crate) fn milliseconds_since(&self, earlier: &Mark) -> Result<Option<f32>> {
+        match (self, earlier) {
+            #[cfg(feature = "cuda")]
+            (Mark::Cuda(to), Mark::Cuda(from)) => to.milliseconds_since(from),
+            #[cfg(feature = "hip")]
+            (Mark::Hip(to), Mark::Hip(from)) => to.milliseconds_since(from),
+            // Their devices have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Mark::Cuda(_), Mark::Hip(_)) | (Mark::Hip(_), Mark::Cuda(_)) => Ok(None),
+        }
+    }
+
     /// Whether the point has been reached, even if by a failure.
     pub(crate) fn is_over(&self) -> bool {
         match self {

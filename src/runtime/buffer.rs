@@ -28,6 +28,8 @@ pub(crate) struct Buffer(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     device: Device,
+    /// The bytes of memory of its own.
+    own: Option<usize>,
     storage: Storage,
     uses: Mutex<Uses>,
 }
@@ -47,23 +49,34 @@ pub(crate) struct Access {
 impl Buffer {
     /// A buffer of zeros.
     pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, Contents::Zeros).map(|made| Buffer::of(device, bytes, made))
+        Buffer::new(device, bytes, Contents::Zeros)
     }
 
     /// A buffer for callers that write all bytes next.
     pub(crate) fn unwritten(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, Contents::WrittenNext).map(|made| Buffer::of(device, bytes, made))
+        Buffer::new(device, bytes, Contents::WrittenNext)
     }
 
     /// A buffer with undefined contents.
     pub(crate) fn undefined(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, Contents::Undefined).map(|made| Buffer::of(device, bytes, made))
+        Buffer::new(device, bytes, Contents::Undefined)
     }
 
-    /// Memory whose first `bytes` bytes may be used after `ready`.
-    pub(crate) fn of(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>)) -> Buffer {
+    fn new(device: &Device, bytes: usize, contents: Contents) -> Result<Buffer> {
+        let made = Storage::new(device, bytes, contents)?;
+        device.counts().allocated(bytes);
+        Ok(Buffer::with(device, bytes, made, Some(bytes)))
+    }
+
+    /// Memory of others, whose first `bytes` bytes may be used after `ready`.
+    #[cfg(any(feature = "cpu", feature = "cuda"))]
+    pub(crate) fn of(device: &Device, bytes: usize, made: (Storage, Option<Event>)) -> Buffer {
+        Buffer::with(device, bytes, made, None)
+    }
+
+    fn with(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>), own: Option<usize>) -> Buffer {
         let uses = Mutex::new(Uses::new(bytes, ready));
-        Buffer(Arc::new(Inner { device: device.clone(), storage, uses }))
+        Buffer(Arc::new(Inner { device: device.clone(), own, storage, uses }))
     }
 
     /// The work for which new work with this access must wait.
@@ -114,6 +127,9 @@ impl Drop for Inner {
         #[cfg(feature = "_remote")]
         for mark in lock(&self.uses).events().filter_map(Event::mark) {
             self.storage.used_until(&mark);
+        }
+        if let Some(bytes) = self.own {
+            self.device.counts().dropped(bytes);
         }
     }
 }

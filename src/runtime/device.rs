@@ -1,6 +1,7 @@
 //! Devices: enumeration, and the choice of one.
 
 use super::absence::{Absent, absence, list, none_at_all};
+use super::memory_use::Counts;
 use super::setting;
 use super::stream::{Handle, Stream};
 use crate::error::{Error, Result};
@@ -54,6 +55,7 @@ struct Inner {
     kind: DeviceKind,
     ordinal: u32,
     description: String,
+    counts: Counts,
     default: OnceLock<Arc<Handle>>,
     awaited: [OnceLock<Arc<Handle>>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
@@ -261,6 +263,11 @@ impl Device {
         self.0.kind
     }
 
+    /// The counts of its memory.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.0.counts
+    }
+
     /// The index of the device among those of its kind, from 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
@@ -299,6 +306,7 @@ impl Device {
             kind,
             ordinal,
             description,
+            counts: Counts::default(),
             default,
             awaited,
             next_awaited,

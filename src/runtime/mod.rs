@@ -44,6 +44,7 @@ mod launch;
 mod layout;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
 mod machines;
+mod memory_use;
 mod new_tensor;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
@@ -56,6 +57,7 @@ mod simulator;
 mod storage;
 mod stream;
 mod tensor;
+mod timing;
 mod transfer;
 mod uses;
 mod view;
@@ -72,9 +74,11 @@ pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub(crate) use layout::were;
+pub use memory_use::MemoryUse;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
 pub use tensor::Tensor;
+pub use timing::{Event, Timer};
 pub use view::{View, ViewMut};
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -8,7 +8,8 @@ use titan::{Device, Result, Tensor};
 pub(crate) type Operation = fn(&Device) -> Result<()>;
 
 /// All of them, with names.
-pub(crate) const OPERATIONS: &[(&str, Operation)] = &[("make, fill, copy, read", make_fill_copy_read)];
+pub(crate) const OPERATIONS: &[(&str, Operation)] =
+    &[("make, fill, copy, read", make_fill_copy_read), ("time", time), ("count", count)];
 
 /// The number of elements of a long row: more than what is copied run by run at least.
 const ROW: usize = 96;
@@ -45,4 +46,34 @@ pub(crate) fn make_fill_copy_read(device: &Device) -> Result<()> {
     let codes: Vec<u8> = codes.to_vec()?.into_iter().map(u4::to_u8).collect();
     assert_eq!(codes, [1, 2, 15, 15, 5, 6, 15, 15], "{device}");
     Ok(())
+}
+
+/// Records points, waits for them and measures the time between them.
+pub(crate) fn time(device: &Device) -> Result<()> {
+    let (s, t) = (device.stream()?, device.stream()?);
+    let start = s.record()?;
+    let timer = t.timer()?;
+    let mut x: Tensor<f32, 1> = device.zeros([ROW])?;
+    x.fill(2.0)?;
+    let end = s.record()?;
+    let whole = end.elapsed_since(&start)?;
+    assert!(start.is_over() && end.is_over());
+    let middle = t.record()?;
+    drop(t.clone());
+    assert!(timer.stop()? >= std::time::Duration::ZERO && whole < std::time::Duration::from_secs(600));
+    // A point that nobody waits for.
+    drop((s, middle));
+    assert_eq!(x.to_vec()?, [2.0; ROW]);
+    Ok(())
+}
+
+/// Counts tensors and their bytes.
+pub(crate) fn count(device: &Device) -> Result<()> {
+    let x: Tensor<f32, 1> = device.zeros([ROW])?;
+    let used = device.memory_use()?;
+    assert!(used.tensors >= 1 && used.bytes >= 4 * ROW && used.peak_bytes >= used.bytes, "{used:?}");
+    assert!(used.total.is_none_or(|total| used.free < Some(total)), "{used:?}");
+    assert!(used.reserved.is_none_or(|reserved| reserved >= 4 * ROW as u64), "{used:?}");
+    drop(x);
+    device.release_memory()
 }

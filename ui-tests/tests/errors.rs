@@ -212,6 +212,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("tests/runtime_axes.rs", "fn axes_are_divided_and_joined_like_reshapes")),
     },
     Elsewhere {
+        code: Code::EventTime,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_timing.rs", "[T1113] elapsed_since: ")),
+        passes: Some(("tests/runtime_timing.rs", "fn an_event_is_over_when_what_is_before_it_has_run")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -63,6 +63,18 @@ fn context(device: &Device) -> Result<&'static nv::Context> {
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a context"))
 }
 
+/// The bytes that the pool of a device holds, if it has one; and those of the device that are free, and all.
+pub(super) fn room(device: &Device) -> Result<(Option<u64>, Option<(usize, usize)>)> {
+    let context = context(device)?;
+    let found = context.reserved().and_then(|reserved| Ok((reserved, Some(context.memory()?))));
+    found.map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
+}
+
+/// Returns memory that is kept for reuse.
+pub(super) fn trim(device: &Device) -> Result<()> {
+    context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<nv::Memory>);
@@ -121,15 +133,31 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// The point after all work so far, with its time.
+    pub(super) fn timed_mark(&self) -> Result<Mark> {
+        Mark::waited_for(&self.0, Waiting::Timed)
+    }
+}
+
 /// A point in a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(Arc<nv::Event>);
 
 impl Mark {
     fn at_end(stream: &nv::Stream, sleeps: bool) -> Result<Mark> {
-        let waiting = if sleeps { Waiting::Sleeps } else { Waiting::Spins };
+        Mark::waited_for(stream, if sleeps { Waiting::Sleeps } else { Waiting::Spins })
+    }
+
+    fn waited_for(stream: &nv::Stream, waiting: Waiting) -> Result<Mark> {
         let made = stream.mark(waiting);
         made.map(|e| Mark(Arc::new(e))).map_err(|e| error::driver(&name(stream.context()), &e, "an event"))
+    }
+
+    /// The milliseconds between an earlier point and this one, both of which have been reached and have a time.
+    pub(super) fn milliseconds_since(&self, earlier: &Mark) -> Result<Option<f32>> {
+        let found = self.0.milliseconds_since(&earlier.0);
+        found.map_err(|e| error::driver(&name(self.0.context()), &e, "the time between two events"))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -203,6 +203,7 @@ codes! {
     HostUnwritten "T1110" Titan "elements that are read before something has written them";
     HostCopy "T1111" Titan "a copy between tensors or to a slice of another shape";
     AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
+    EventTime "T1113" Titan "events between which there is no time";
 }
 
 impl fmt::Display for Code {
