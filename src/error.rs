@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use text::{ANOTHER_DEVICE, because, room, way_to_a_device};
 use titan_core::ir::Elem as ElemType;
-use titan_core::launch::{BindError, Rule};
+use titan_core::launch::BindError;
 
 /// The result of fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -392,6 +392,16 @@ pub enum Error {
         /// The way to correct it.
         help: &'static str,
     },
+    /// A tensor with strides is not in the slice that is borrowed, or its elements overlap.
+    #[error("[T1114] {operation}: {problem}\n  help: {help}")]
+    Strided {
+        /// The operation that was requested.
+        operation: &'static str,
+        /// The reason why it is not possible.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {
@@ -471,25 +481,6 @@ pub enum Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-impl Error {
-    /// The error of `what`, which did not run because something that it depends on failed with `error`.
-    pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
-        let cause = if let Error::Dependency { cause, .. } = error { cause } else { Arc::new(error) };
-        Error::Dependency { what: what.to_owned(), cause }
-    }
-
-    /// The error of a launch whose arguments do not match the kernel.
-    pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
-        let (kernel, why) = (kernel.to_owned(), Box::new(why));
-        match why.rule() {
-            Rule::Shape => Error::Shape { kernel, why },
-            Rule::Requirement => Error::Requirement { kernel, why },
-            Rule::Grid => Error::Grid { kernel, why },
-            Rule::Argument => Error::Argument { kernel, why },
-        }
     }
 }
 

@@ -144,6 +144,8 @@ pub use runtime::cuda;
 pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+pub use runtime::Strided;
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
     ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,

@@ -1,6 +1,9 @@
-//! Parts of the messages of errors.
+//! Parts of the messages of errors, and errors that are made of others.
 
+use super::Error;
 use std::fmt;
+use std::sync::Arc;
+use titan_core::launch::{BindError, Rule};
 
 /// A location in the user's source. Columns count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,4 +45,23 @@ pub(super) fn because(reason: Option<&str>) -> String {
 /// The text for the free memory that a device reports.
 pub(super) fn room(free: Option<(usize, usize)>) -> String {
     free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} bytes are free)"))
+}
+
+impl Error {
+    /// The error of `what`, which did not run because something that it depends on failed with `error`.
+    pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
+        let cause = if let Error::Dependency { cause, .. } = error { cause } else { Arc::new(error) };
+        Error::Dependency { what: what.to_owned(), cause }
+    }
+
+    /// The error of a launch whose arguments do not match the kernel.
+    pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
+        let (kernel, why) = (kernel.to_owned(), Box::new(why));
+        match why.rule() {
+            Rule::Shape => Error::Shape { kernel, why },
+            Rule::Requirement => Error::Requirement { kernel, why },
+            Rule::Grid => Error::Grid { kernel, why },
+            Rule::Argument => Error::Argument { kernel, why },
+        }
+    }
 }

@@ -56,6 +56,8 @@ mod setting;
 mod simulator;
 mod storage;
 mod stream;
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+mod strided;
 mod tensor;
 mod timing;
 mod transfer;
@@ -77,6 +79,8 @@ pub(crate) use layout::were;
 pub use memory_use::MemoryUse;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+pub use strided::Strided;
 pub use tensor::Tensor;
 pub use timing::{Event, Timer};
 pub use view::{View, ViewMut};

@@ -218,6 +218,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("tests/runtime_timing.rs", "fn an_event_is_over_when_what_is_before_it_has_run")),
     },
     Elsewhere {
+        code: Code::Strided,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_lent.rs", "[T1114] borrow_strided_mut: with strides")),
+        passes: Some(("tests/runtime_lent.rs", "fn slices_are_borrowed_with_any_strides")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -8,7 +8,7 @@
 //! With feature `cudarc`, which is on by default, there are the same functions, in safe code, for the types of that crate, on which
 //! candle and CubeCL build:
 //!
-//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
+//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one, `borrow_strided` and `borrow_strided_mut` one with any strides;
 //! * `lend` and `lend_mut` lend the device pointer of a tensor to a stream of cudarc's.
 //!
 //! TITAN calls the driver through its own function table, independently of cudarc and of the version of its bindings. It uses the
@@ -22,7 +22,7 @@ mod interop;
 
 pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
 #[cfg(feature = "cudarc")]
-pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, lend, lend_mut};
+pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, borrow_strided, borrow_strided_mut, lend, lend_mut};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
 #[cfg(feature = "cudarc")]

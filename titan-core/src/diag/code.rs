@@ -204,6 +204,7 @@ codes! {
     HostCopy "T1111" Titan "a copy between tensors or to a slice of another shape";
     AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
     EventTime "T1113" Titan "events between which there is no time";
+    Strided "T1114" Titan "strides of borrowed memory that leave it or let elements overlap";
 }
 
 impl fmt::Display for Code {
