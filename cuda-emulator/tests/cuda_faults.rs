@@ -59,8 +59,10 @@ const AFTER: [(&str, &str); 8] = [
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others, tensor maps (tensor_launches.rs); and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 6] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times and counts (cuda_host.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 8] = [
+    "cuEventElapsedTime",
+    "cuMemPoolGetAttribute",
     "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuPointerGetAttribute",
