@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::disallowed_methods, reason = "tests are set by the environment")]
-#![expect(unsafe_code, reason = "what is tested has unsafe functions")]
 
 #[path = "../../tests/host_operations/mod.rs"]
 mod host_operations;

@@ -145,7 +145,6 @@ impl Event {
     }
 
     #[cfg(not(feature = "_remote"))]
-    #[expect(clippy::unused_self, reason = "devices with lanes have times")]
     fn device_time(&self, _earlier: &Event) -> Result<Option<Duration>> {
         Err(no_time())
     }
