@@ -18,7 +18,9 @@ use crate::verify::Verified;
 /// The log of a kernel without a role that copies in bulk; `why` its loops are not split, or its roles do not keep their own warps.
 pub(super) fn not_in_bulk(kernel: &Verified, plan: &Plan, why: Option<Why>) -> Log {
     let mut log = Log::default();
-    if !plan.uses_warpgroups() {
+    // Where no MMA is one of warpgroups, bulk copies are a gain by themselves.
+    let for_copies = plan.target.group_atoms.is_empty();
+    if !plan.uses_warpgroups() && (!for_copies || why.is_none()) {
         mmas(kernel, plan, &mut log);
     }
     let loops = pipelined_loops(kernel);
@@ -32,7 +34,7 @@ pub(super) fn not_in_bulk(kernel: &Verified, plan: &Plan, why: Option<Why>) -> L
     } else {
         let mut loaded = Log::default();
         loops.iter().for_each(|looped| self::loaded(kernel, plan, *looped, &mut loaded));
-        match why.filter(|_| plan.uses_warpgroups() && loaded.is_empty()) {
+        match why.filter(|_| (for_copies || plan.uses_warpgroups()) && loaded.is_empty()) {
             Some(why) => log.add(Alternative::Split, why),
             None => log.extend(loaded),
         }
