@@ -376,7 +376,7 @@ pub enum Error {
     },
     /// An axis cannot be divided so, or two axes cannot be joined.
     #[error("[T1112] {operation}: {problem}\n  help: {help}")]
-    Axis {
+    AxisView {
         /// The operation that was requested.
         operation: &'static str,
         /// The reason why it is not possible.

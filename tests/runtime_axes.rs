@@ -41,7 +41,7 @@ fn joins_like_a_reshape<const AX: usize>(x: &View<'_, i32, 3>, joined: titan::Re
         Ok(joined) => {
             assert_eq!((joined.shape().to_vec(), joined.to_vec().unwrap()), (extents, x.to_vec().unwrap()), "{x:?}");
         }
-        Err(error) => assert!(matches!(error, Error::Axis { .. }), "{error}"),
+        Err(error) => assert!(matches!(error, Error::AxisView { .. }), "{error}"),
     }
 }
 
@@ -100,7 +100,7 @@ fn what_cannot_be_divided_or_joined_says_why() {
     for device in devices() {
         let x = device.zeros::<f32, 3>([2, 6, 8]).unwrap();
         let told = |error: Error| {
-            assert!(matches!(error, Error::Axis { .. }), "{error}");
+            assert!(matches!(error, Error::AxisView { .. }), "{error}");
             error.to_string()
         };
         let text = told(x.split_axis::<1>([4, 2]).unwrap_err());
@@ -150,7 +150,7 @@ fn extents_without_elements_and_of_great_numbers_are_divided_and_joined() {
         assert_eq!((joined.shape(), joined.strides()), ([4 * LARGE], [0]));
         let halves = joined.split_axis::<0>([2, 2 * LARGE]).unwrap();
         assert_eq!(halves.index::<0>(1).unwrap().slice::<0>(LARGE..LARGE + 2).unwrap().to_vec().unwrap(), [2.5; 2]);
-        assert!(matches!(joined.split_axis::<0>([3, LARGE]).unwrap_err(), Error::Axis { .. }));
+        assert!(matches!(joined.split_axis::<0>([3, LARGE]).unwrap_err(), Error::AxisView { .. }));
     }
 }
 

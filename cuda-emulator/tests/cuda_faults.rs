@@ -53,7 +53,7 @@ const AFTER: [(&str, &str); 8] = [
     ("cuModuleGetFunction:1:304", "cuModuleUnload"),
     ("cuEventRecord:1+:304", "cuStreamSynchronize"),
     ("cuEventRecord:2+:304", "cuCtxGetCurrent"),
-    ("cuMemsetD8Async:1+:304", "cuStreamSynchronize"),
+    ("cuMemsetD8Async:2+:304", "cuStreamSynchronize"),
     ("cuEventSynchronize:1+:304,cuEventRecord:7+:304", "cuStreamSynchronize"),
     ("cuLaunchKernel:2+:701", "cuStreamWaitEvent"),
 ];

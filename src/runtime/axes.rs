@@ -17,7 +17,7 @@ impl<const R: usize> Layout<R> {
         if outer.checked_mul(inner) != Some(found) {
             let problem = format!("axis {axis} has extent {found}, which is not {outer} times {inner}");
             let help = "choose two extents whose product is that of the axis, or `slice` the axis first";
-            return Err(Error::Axis { operation: "split_axis", problem, help });
+            return Err(Error::AxisView { operation: "split_axis", problem, help });
         }
         // A stride along an axis of one element is never used; without elements, none is.
         let outer_stride = if self.len() == 0 { 1 } else { inner.saturating_mul(self.strides[axis]) };
@@ -49,7 +49,7 @@ impl<const R: usize> Layout<R> {
                     self.strides
                 );
                 let help = "join the axes of a `.copy()`, or join them before the other view is made";
-                return Err(Error::Axis { operation: "join_axes", problem, help });
+                return Err(Error::AxisView { operation: "join_axes", problem, help });
             }
         };
         let shape = std::array::from_fn(|d| join(&self.shape, axis, extent, d));

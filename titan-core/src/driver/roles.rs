@@ -20,6 +20,7 @@ use crate::pipeline::{implicit, shift};
 use crate::plan::{self, LowerError, Plan};
 use crate::target::Target;
 use crate::verify::Verified;
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 /// A schedule with roles if it is worth the additional warps: the MMAs are of warpgroups, or, on a machine without these, one role copies in
@@ -207,11 +208,20 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
 fn with_own_warps(kernel: &Verified, target: &Target, fitting: &[Schedule]) -> Result<Filled, Why> {
     // Several instances are preferred to more slots.
     let declared = kernel.roles.iter().map(|role| role.instances).max().filter(|n| *n > 1);
+    // What a pass refuses tells more than that fewer slots are too few.
+    let refused = RefCell::new(None);
     let with = |instances: Option<u32>| {
-        let with = |s: &Schedule, peeled: bool| walking(kernel, target, &Schedule { peeled, instances, ..s.clone() });
+        let with = |s: &Schedule, peeled: bool| {
+            let found = walking(kernel, target, &Schedule { peeled, instances, ..s.clone() });
+            if let Err(why @ Why::Refused(_)) = &found {
+                refused.replace(Some(why.clone()));
+            }
+            found
+        };
         Ok(first(fitting, |s| Ok(first(releases(target), |late| with(s, late))?.1))?.1)
     };
-    let (_, found, fewer) = first(declared.map(Some).into_iter().chain([None]), with)?;
+    let found = first(declared.map(Some).into_iter().chain([None]), with);
+    let (_, found, fewer) = found.map_err(|why| refused.take().unwrap_or(why))?;
     let (mut filled, _) = gaining(target, found)?;
     filled.log.extend(why::not_filled_in_bulk(&filled.rings, &filled.plan));
     if let Some((_, why)) = fewer {

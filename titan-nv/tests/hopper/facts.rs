@@ -28,6 +28,6 @@ fn what_a_pass_does_not_invalidate_still_holds() {
         found.extend(made.expect("it has a barrier program"));
     }
     let found: Vec<Fact> = found.into_iter().collect();
-    let expected = [Fact::Placed, Fact::Synchronized, Fact::Fenced];
-    assert_eq!(found, expected, "each is not true before its pass, in some kernel");
+    // These programs need no fences besides those that are written where rings are expanded.
+    assert_eq!(found, [Fact::Placed, Fact::Synchronized], "each is not true before its pass, in some kernel");
 }
