@@ -1,6 +1,7 @@
 //! Pipeline transforms between tile IR and its lowering.
 //!
 //! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
+//! * [`depth`] chooses the numbers of slots;
 //! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
 //! * [`accumulate`] introduces accumulators for their MMAs;
@@ -19,6 +20,7 @@
 
 pub mod accumulate;
 pub mod cluster;
+pub mod depth;
 pub(crate) mod edit;
 pub mod exits;
 pub mod fence;

@@ -9,5 +9,6 @@ mod collections;
 mod ir;
 mod launch;
 mod num;
+mod pipeline;
 mod text;
 mod verify;
