@@ -360,6 +360,15 @@ impl Forms {
         bits.unwrap_or_else(|| self.binary(kind, a, b))
     }
 
+    /// The form of an operation on numbers. The count of tiles of one element is the extent itself, which the sum of its parts does not show: it
+    /// might be 2³¹.
+    fn of_numbers(&self, kernel: &Kernel, op: &Op, kind: BinOp, [a, b]: [&Affine; 2]) -> Affine {
+        match op.results.first().and_then(|count| cdiv(kernel, *count)) {
+            Some((extent, 1)) => self.of(extent),
+            Some(_) | None => self.binary(kind, a, b),
+        }
+    }
+
     /// The form of a result of an operation whose operands have these forms.
     fn form(&self, kernel: &Kernel, op: &Op, result: usize, args: &[Affine]) -> Affine {
         let arg = |i: usize| args.get(i).cloned().unwrap_or_else(Affine::unknown);
@@ -393,11 +402,7 @@ impl Forms {
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
             OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => self.of_bits(kernel, op, *kind, [&arg(0), &arg(1)]),
-            // The count of tiles of one element is the extent itself, which the sum of its parts does not show: it might be 2³¹.
-            OpKind::Binary(kind) => match op.results.first().and_then(|count| cdiv(kernel, *count)) {
-                Some((extent, 1)) => self.of(extent),
-                Some(_) | None => self.binary(*kind, &arg(0), &arg(1)),
-            },
+            OpKind::Binary(kind) => self.of_numbers(kernel, op, *kind, [&arg(0), &arg(1)]),
             OpKind::Cast(_) => match op.args.first().map(|a| kernel.ty(*a).elem()) {
                 Some(Elem::I32) => arg(0),
                 Some(from) => narrow(from),
