@@ -160,25 +160,17 @@ impl State {
     /// Calls the companion of an item that a device function or a constant uses. If there is none, rustc reports that it cannot find the macro, which
     /// no attribute can prevent. An item of the same file that seems to be not marked is called by a name that says so.
     fn call_by_name(&self, path: &TokenStream, name: &Ident, state: &TokenStream) -> TokenStream {
-        let text = unraw(name);
-        let mut marks = ["device", "constant"].into_iter();
+        let (text, own) = (unraw(name), self.name());
+        own.iter().for_each(|own| told::waits(own));
         let lone = path.clone().into_iter().count() == 1;
-        match (marks.find(|mark| lone && nearby::is_unmarked(&text, mark, name.span())), self.name()) {
-            (Some(mark), Some(own)) => {
-                told::waits(&own);
-                let said = format!("{text}_in_{own}_is_not_marked_titan_{mark}");
-                let said = Ident::new(&said, name.span());
-                quote! {
-                    #[doc(hidden)]
-                    #[allow(unused_imports, non_upper_case_globals)]
-                    use #path as #said;
-                    #said! #state
-                }
-            }
-            (_, own) => {
-                own.iter().for_each(|own| told::waits(own));
-                quote!(#path! #state)
-            }
+        let mark = if lone { nearby::missing_mark(&text, name.span()) } else { None };
+        let Some((mark, own)) = mark.zip(own) else { return quote!(#path! #state) };
+        let said = Ident::new(&format!("{text}_in_{own}_is_not_marked_titan_{mark}"), name.span());
+        quote! {
+            #[doc(hidden)]
+            #[allow(unused_imports, non_upper_case_globals)]
+            use #path as #said;
+            #said! #state
         }
     }
 

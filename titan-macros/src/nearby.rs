@@ -14,10 +14,13 @@ pub(crate) fn has_constant(name: &str, at: Span) -> bool {
     text_at(at).is_some_and(|text| is_declared(&text, &["const", "static"], name) || is_imported(&text, name))
 }
 
-/// Whether the file of this place seems to declare an item of this name without the attribute `mark`.
-pub(crate) fn is_unmarked(name: &str, mark: &str, at: Span) -> bool {
-    let keyword = if mark == "device" { "fn" } else { "const" };
-    text_at(at).is_some_and(|text| heads(&text, keyword, name).any(|head| !words(head).any(|w| w == mark)))
+/// The attribute without which the file of this place seems to declare an item of this name, if it does.
+pub(crate) fn missing_mark(name: &str, at: Span) -> Option<&'static str> {
+    let text = text_at(at)?;
+    let is_unmarked =
+        |keyword: &str, mark: &str| heads(&text, keyword, name).any(|head| !words(head).any(|w| w == mark));
+    let all = [("fn", "device"), ("const", "constant")];
+    all.into_iter().find(|(keyword, mark)| is_unmarked(keyword, mark)).map(|(_, mark)| mark)
 }
 
 /// What precedes the declarations of items of a name: attributes and the visibility.
