@@ -1,10 +1,15 @@
 //! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
+mod text;
+
+pub use text::Location;
+
 use crate::runtime::{Device, were};
 use std::fmt;
 use std::sync::Arc;
+use text::{ANOTHER_DEVICE, because, room, way_to_a_device};
 use titan_core::ir::Elem as ElemType;
-use titan_core::launch::{BindError, Rule};
+use titan_core::launch::BindError;
 
 /// The result of fallible functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -348,6 +353,55 @@ pub enum Error {
         /// The bytes of shared memory that the device provides for each program.
         limit: u32,
     },
+    /// Elements of [`Device::uninit`](crate::Device::uninit) are read that nothing has written. The emulators find this.
+    #[error(
+        "[T1110] elements that nothing has written are read on {device}: {report}\n  \
+         help: let launches or copies write every element of a tensor of `Device::uninit` first, or make it by `Device::zeros`"
+    )]
+    Unwritten {
+        /// The device.
+        device: String,
+        /// The bytes and their memory.
+        report: String,
+    },
+    /// A copy between tensors, or to a slice, of which the two sides do not have the same elements.
+    #[error("[T1111] {operation}: {problem}\n  help: {help}")]
+    Copy {
+        /// The operation that was requested.
+        operation: &'static str,
+        /// The two sides.
+        problem: String,
+        /// The recommended alternative.
+        help: &'static str,
+    },
+    /// An axis cannot be divided so, or two axes cannot be joined.
+    #[error("[T1112] {operation}: {problem}\n  help: {help}")]
+    AxisView {
+        /// The operation that was requested.
+        operation: &'static str,
+        /// The reason why it is not possible.
+        problem: String,
+        /// The recommended alternative.
+        help: &'static str,
+    },
+    /// There is no time between two events.
+    #[error("[T1113] elapsed_since: {problem}\n  help: {help}")]
+    Timing {
+        /// The reason why there is none.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// A tensor with strides is not in the slice that is borrowed, or its elements overlap.
+    #[error("[T1114] {operation}: {problem}\n  help: {help}")]
+    Strided {
+        /// The operation that was requested.
+        operation: &'static str,
+        /// The reason why it is not possible.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {
@@ -424,70 +478,9 @@ pub enum Error {
     },
 }
 
-/// A location in the user's source. Columns count characters from 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// The file, as rustc names it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1; 0 if only the line is known.
-    pub column: u32,
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
-        if self.column > 0 { write!(f, ":{}", self.column) } else { Ok(()) }
-    }
-}
-
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// The help for a device that does not exist.
-/// The environment variable has no effect on devices that the program names.
-const ANOTHER_DEVICE: &str =
-    "launch it on another device, such as `Device::cpu()`; `Device::best()` is the one that `TITAN_DEVICE` names";
-
-fn way_to_a_device(asked_by: &str, help: &Option<&'static str>) -> &'static str {
-    match help {
-        Some(help) => help,
-        None if asked_by != "TITAN_DEVICE" => {
-            "use `cpu`, or `Device::best()`; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`"
-        }
-        None => "use `cpu`, or leave it unset; GPUs are named `cuda`, `cuda:N`, `hip` and `hip:N`",
-    }
-}
-
-fn because(reason: Option<&str>) -> String {
-    reason.map_or_else(String::new, |reason| format!("; {reason}"))
-}
-
-/// The text for the free memory that a device reports.
-fn room(free: Option<(usize, usize)>) -> String {
-    free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} bytes are free)"))
-}
-
-impl Error {
-    /// The error of `what`, which did not run because something that it depends on failed with `error`.
-    pub(crate) fn of_dependency(what: &str, error: Error) -> Error {
-        let cause = if let Error::Dependency { cause, .. } = error { cause } else { Arc::new(error) };
-        Error::Dependency { what: what.to_owned(), cause }
-    }
-
-    /// The error of a launch whose arguments do not match the kernel.
-    pub(crate) fn of_bind(kernel: &str, why: BindError) -> Error {
-        let (kernel, why) = (kernel.to_owned(), Box::new(why));
-        match why.rule() {
-            Rule::Shape => Error::Shape { kernel, why },
-            Rule::Requirement => Error::Requirement { kernel, why },
-            Rule::Grid => Error::Grid { kernel, why },
-            Rule::Argument => Error::Argument { kernel, why },
-        }
     }
 }
 

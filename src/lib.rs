@@ -144,10 +144,12 @@ pub use runtime::cuda;
 pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+pub use runtime::Strided;
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    ElemChoice, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, Registers, Stream, Tensor,
-    VariantInfo, View, ViewMut, kernels,
+    ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
+    Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
 };
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;
@@ -187,4 +189,6 @@ mod pages {
     mod language {}
     #[doc = include_str!("../docs/host.md")]
     mod host {}
+    #[doc = include_str!("../docs/memory.md")]
+    mod memory {}
 }

@@ -4,10 +4,10 @@
 
 mod runtime_kernels;
 
-use runtime_kernels::{add, fill, scale, slow_fill, trap_at};
+use runtime_kernels::{add, add_one, fill, scale, slow_fill, trap_at};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use titan::lang::{bf16, e4m3, i4, tf32};
-use titan::{Device, Error, Result, cpu};
+use titan::{Device, Error, Result, Strided, cpu};
 
 #[test]
 fn kernels_read_and_write_slices_where_they_lie() {
@@ -144,4 +144,123 @@ fn a_tensor_is_made_of_anything_that_has_a_slice() {
     for tensor in all {
         assert_eq!(tensor.unwrap().to_vec().unwrap(), list);
     }
+}
+
+/// The elements of a slice at these places, in row-major order.
+fn picked<const R: usize>(x: &[f32], place: Strided<R>) -> Vec<f32> {
+    let mut at = vec![place.offset];
+    for (n, stride) in place.shape.into_iter().zip(place.strides) {
+        at = at.iter().flat_map(|start| (0..n).map(move |i| start + i * stride)).collect();
+    }
+    at.into_iter().map(|at| x[at]).collect()
+}
+
+#[test]
+fn slices_are_borrowed_with_any_strides() {
+    let x: Vec<f32> = (0..60u8).map(f32::from).collect();
+    let places = [
+        Strided { offset: 0, shape: [5, 12], strides: [12, 1] },
+        // Columns, a transposed part, every other row backwards is not possible, repeated elements, windows.
+        Strided { offset: 7, shape: [5, 3], strides: [12, 1] },
+        Strided { offset: 14, shape: [4, 3], strides: [1, 12] },
+        Strided { offset: 1, shape: [3, 6], strides: [24, 2] },
+        Strided { offset: 59, shape: [4, 5], strides: [0, 0] },
+        Strided { offset: 3, shape: [4, 5], strides: [0, 7] },
+        Strided { offset: 10, shape: [8, 4], strides: [1, 1] },
+        Strided { offset: 59, shape: [1, 1], strides: [usize::MAX, usize::MAX] },
+    ];
+    for place in places {
+        let expected = picked(&x, place);
+        let [m, n] = place.shape;
+        let mut own = Device::cpu().zeros([m, n]).unwrap();
+        cpu::scope(|host| -> Result<()> {
+            let view = host.borrow_strided(&x, place)?;
+            assert_eq!(view.shape(), place.shape);
+            // An axis of one element may have any stride.
+            assert_eq!(view.slice::<0>(1..1)?.slice::<1>(1..1)?.len(), 0);
+            assert_eq!(view.to_vec()?, expected, "{place:?}");
+            add_one(&view, &mut own).sync()?;
+            let turned = view.transpose::<0, 1>()?;
+            assert_eq!(turned.transpose::<0, 1>()?.to_vec()?, expected);
+            own.copy_from(&view)
+        })
+        .unwrap();
+        assert_eq!(own.to_vec().unwrap(), expected, "{place:?}");
+    }
+    let one = cpu::scope(|host| host.borrow_strided(&x, Strided { offset: 41, shape: [], strides: [] })?.to_vec());
+    assert_eq!(one.unwrap(), [41.0]);
+}
+
+#[test]
+fn slices_are_written_with_strides_and_keep_what_is_between() {
+    let stream = Device::cpu().stream().unwrap();
+    let places = [
+        Strided { offset: 7, shape: [5, 3], strides: [12, 1] },
+        Strided { offset: 14, shape: [4, 3], strides: [1, 12] },
+        Strided { offset: 1, shape: [3, 6], strides: [24, 2] },
+        Strided { offset: 9, shape: [1, 1], strides: [0, 0] },
+    ];
+    for place in places {
+        let mut x = vec![-1.0f32; 60];
+        let [m, n] = place.shape;
+        let ones = Device::cpu().full([m, n], 4.0).unwrap();
+        cpu::scope(|host| -> Result<()> {
+            let mut view = host.borrow_strided_mut(&mut x, place)?;
+            view.fill(2.0)?;
+            add_one(&ones, &mut view).launch(&stream)
+        })
+        .unwrap();
+        let written = picked(&(0..60u8).map(f32::from).collect::<Vec<_>>(), place);
+        for (i, v) in x.iter().enumerate() {
+            assert_eq!(*v, if written.contains(&(i as f32)) { 5.0 } else { -1.0 }, "{place:?}, {i}");
+        }
+    }
+}
+
+#[test]
+fn strides_that_leave_the_slice_or_overlap_are_refused() {
+    let (x, codes, mut y) = ([0.0f32; 60], [i4::default(); 4], [0.0f32; 60]);
+    cpu::scope(|host| {
+        let told = |error: Error, says: &str| {
+            assert!(matches!(error, Error::Strided { .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with("[T1114] borrow_strided") && text.contains(says), "{text}");
+        };
+        let beyond = [
+            Strided { offset: 1, shape: [5, 12], strides: [12, 1] },
+            Strided { offset: 60, shape: [1, 1], strides: [1, 1] },
+            Strided { offset: 0, shape: [2, 2], strides: [59, 1] },
+            Strided { offset: 0, shape: [61, 1], strides: [1, 1] },
+            Strided { offset: usize::MAX, shape: [2, 1], strides: [1, 1] },
+            Strided { offset: 0, shape: [3, 1], strides: [usize::MAX / 2 + 1, 1] },
+            Strided { offset: 0, shape: [(1 << 31) + 1, 2], strides: [1, 1] },
+        ];
+        for place in beyond {
+            told(host.borrow_strided(&x, place).unwrap_err(), "reaches beyond the slice, which has 60");
+        }
+        // Any extents without elements are in any slice.
+        let none = Strided { offset: usize::MAX, shape: [usize::MAX, 0], strides: [usize::MAX, 3] };
+        assert_eq!(host.borrow_strided(&x, none).unwrap().to_vec().unwrap(), []);
+        assert_eq!(host.borrow_strided::<f32, 2>(&[], none).unwrap().len(), 0);
+        let repeated = Strided { offset: 0, shape: [1 << 40, 1 << 40], strides: [0, 0] };
+        assert!(matches!(host.borrow_strided(&x, repeated).unwrap_err(), Error::TooLarge { .. }));
+        let place = Strided { offset: 0, shape: [2], strides: [1] };
+        let text = host.borrow_strided(&codes, place).unwrap_err().to_string();
+        assert!(text.contains("elements of type `i4` have another layout"), "{text}");
+    });
+    let overlapping = [
+        Strided { offset: 0, shape: [2, 3], strides: [0, 1] },
+        Strided { offset: 0, shape: [2, 3], strides: [2, 1] },
+        Strided { offset: 5, shape: [3, 3], strides: [1, 1] },
+        Strided { offset: 59, shape: [2, 1], strides: [0, 1] },
+    ];
+    for place in overlapping {
+        let error = cpu::scope(|host| host.borrow_strided_mut(&mut y, place).map(drop)).unwrap_err();
+        assert!(matches!(error, Error::Strided { .. }), "{error}");
+        assert!(error.to_string().starts_with("[T1114] borrow_strided_mut: with strides "), "{error}");
+    }
+    let mut flags = [true; 4];
+    let place = Strided { offset: 0, shape: [2], strides: [2] };
+    let text = cpu::scope(|host| host.borrow_strided_mut(&mut flags, place).map(drop)).unwrap_err().to_string();
+    assert!(text.contains("elements of type `bool` have another layout"), "{text}");
 }

@@ -53,14 +53,16 @@ const AFTER: [(&str, &str); 8] = [
     ("cuModuleGetFunction:1:304", "cuModuleUnload"),
     ("cuEventRecord:1+:304", "cuStreamSynchronize"),
     ("cuEventRecord:2+:304", "cuCtxGetCurrent"),
-    ("cuMemsetD8Async:1+:304", "cuStreamSynchronize"),
+    ("cuMemsetD8Async:2+:304", "cuStreamSynchronize"),
     ("cuEventSynchronize:1+:304,cuEventRecord:7+:304", "cuStreamSynchronize"),
     ("cuLaunchKernel:2+:701", "cuStreamWaitEvent"),
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others, tensor maps (tensor_launches.rs); and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 6] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times and counts (cuda_host.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 8] = [
+    "cuEventElapsedTime",
+    "cuMemPoolGetAttribute",
     "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",
     "cuPointerGetAttribute",

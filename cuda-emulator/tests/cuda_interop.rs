@@ -11,10 +11,10 @@ mod cuda_process;
 mod runtime_kernels;
 
 use cuda_process::{device, in_every_order, with};
-use runtime_kernels::{add, fill, scale};
-use titan::Device;
+use runtime_kernels::{add, add_one, fill, scale};
 use titan::cuda::cudarc::driver::{CudaContext, DevicePtr, result};
 use titan::cuda::{self, RawTensor};
+use titan::{Device, Error, Strided};
 
 #[test]
 fn slices_of_cudarc_are_tensors() {
@@ -152,5 +152,61 @@ fn raw_pointers_are_checked() {
         assert!(refused(elsewhere, [1, 2], None).contains("belongs to CUDA device 1, not to cuda:0 ("));
         let text = cuda::borrow(&dev, &other, [2]).unwrap_err().to_string();
         assert!(text.contains("the stream belongs to CUDA device 1"), "{text}");
+    });
+}
+
+/// The stride of an axis of one element is never used, so any number is one.
+#[test]
+fn strides_of_single_elements_are_any_numbers() {
+    with("strides_of_single_elements_are_any_numbers", &[], || {
+        let dev = device();
+        let x = dev.tensor([1.0f32, 2.0], [2]).unwrap();
+        // SAFETY: a stream of the context, which lives as long as the guard.
+        let lent = unsafe { cuda::lend_raw(&x, std::ptr::null_mut()) }.unwrap();
+        let raw = RawTensor { pointer: lent.address(), shape: [1, 2], strides: Some([usize::MAX, 1]), stream: None };
+        // SAFETY: the memory of a tensor that lives longer.
+        let y: titan::Tensor<f32, 2> = unsafe { cuda::tensor_from_raw(&dev, raw) }.unwrap();
+        let last = y.slice::<1>(1..2).unwrap();
+        assert_eq!(last.to_vec().unwrap(), [2.0]);
+        assert_eq!(last.slice::<0>(1..1).unwrap().len(), 0);
+    });
+}
+
+#[test]
+fn slices_of_cudarc_are_borrowed_with_strides() {
+    in_every_order("slices_of_cudarc_are_borrowed_with_strides", || {
+        let dev = device();
+        let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
+        let numbers: Vec<f32> = (0..24u8).map(f32::from).collect();
+        let source = stream.clone_htod(&numbers).unwrap();
+        let mut target = stream.clone_htod(&numbers).unwrap();
+        // Two columns of three rows of eight, and a part of a slice; the other elements of the target stay as they are.
+        let columns = Strided { offset: 2, shape: [3, 2], strides: [8, 1] };
+        {
+            let x = cuda::borrow_strided(&dev, &source, columns).unwrap();
+            assert_eq!(x.to_vec().unwrap(), [2.0, 3.0, 10.0, 11.0, 18.0, 19.0]);
+            let place = Strided { offset: 0, shape: [3, 2], strides: [1, 12] };
+            let mut y = cuda::borrow_strided_mut(&dev, &mut target, place).unwrap();
+            add_one(&x, &mut y).launch(&dev.default_stream()).unwrap();
+            std::mem::forget((x, y));
+        }
+        let mut expected = numbers.clone();
+        for (i, v) in [3.0, 11.0, 19.0].into_iter().enumerate() {
+            (expected[i], expected[i + 12]) = (v, v + 1.0);
+        }
+        assert_eq!(stream.clone_dtoh(&target).unwrap(), expected);
+        let part = source.slice(4..12);
+        let repeated = Strided { offset: 7, shape: [2, 2], strides: [0, 0] };
+        assert_eq!(cuda::borrow_strided(&dev, &part, repeated).unwrap().to_vec().unwrap(), [11.0; 4]);
+        let none = Strided { offset: 99, shape: [0, 5], strides: [1, 1] };
+        assert_eq!(cuda::borrow_strided(&dev, &part, none).unwrap().to_vec().unwrap(), []);
+        let beyond = Strided { offset: 7, shape: [2, 1], strides: [1, 1] };
+        let error = cuda::borrow_strided(&dev, &part, beyond).unwrap_err();
+        assert!(error.to_string().starts_with("[T1114] borrow_strided: a tensor of shape [2, 1]"), "{error}");
+        let error = cuda::borrow_strided_mut(&dev, &mut target, repeated).unwrap_err();
+        assert!(matches!(error, Error::Strided { .. }), "{error}");
+        let error = cuda::borrow_strided(&Device::cpu(), &part, repeated).unwrap_err();
+        assert!(error.to_string().contains("not a CUDA device"), "{error}");
+        drop(source);
     });
 }

@@ -130,6 +130,33 @@ fn a_pool_that_waits_for_streams() {
     });
 }
 
+/// Copies and fills of the host, and events, wait for launches that run elsewhere.
+#[test]
+fn a_pool_that_copies_fills_and_waits_for_events() {
+    ends(|| {
+        let dev = Device::cpu();
+        let stream = dev.stream().unwrap();
+        let source = dev.full([ROWS, COLS], 5.0f32).unwrap();
+        let mut all: Vec<_> = (0..6).map(|_| dev.zeros::<f32, 2>([ROWS, COLS]).unwrap()).collect();
+        pool().install(|| {
+            all.par_iter_mut().for_each(|y| {
+                for _ in 0..TASKS {
+                    y.fill(1.0).unwrap();
+                    add_one(y).launch(&stream).unwrap();
+                    let end = stream.record().unwrap();
+                    end.wait().unwrap();
+                    assert!(end.is_over());
+                    y.slice_mut::<0>(0..1).unwrap().copy_from(&source.slice::<0>(3..4).unwrap()).unwrap();
+                }
+                let mut out = vec![0.0; ROWS * COLS];
+                y.read_into(&mut out).unwrap();
+                assert!(out[..COLS].iter().all(|v| *v == 5.0) && out[COLS..].iter().all(|v| *v == 2.0));
+            });
+        });
+        stream.sync().unwrap();
+    });
+}
+
 /// The parts of any axis share no element, so one launch may write both.
 #[test]
 fn both_parts_of_every_axis_in_one_launch() {

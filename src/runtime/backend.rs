@@ -1,4 +1,5 @@
-//! Everything that differs between kinds of devices: memory, compiled kernels, execution. Each kind is a variant of each enum.
+//! Everything that differs between kinds of devices: compiled kernels and execution here, memory in `storage.rs`. Each kind is a variant of
+//! each enum.
 //!
 //! Devices that execute work asynchronously also have lanes, which are in-order queues of the device, and marks, points in them.
 
@@ -7,7 +8,6 @@ use super::cuda;
 use super::device::{Device, DeviceKind};
 #[cfg(feature = "emulator")]
 use super::emulator;
-use super::event::Event;
 #[cfg(feature = "_remote")]
 use super::event::Finish;
 #[cfg(feature = "hip")]
@@ -15,27 +15,11 @@ use super::hip;
 use super::kernel::{KernelRef, Loaded};
 #[cfg(feature = "simulator")]
 use super::simulator;
+pub(crate) use super::storage::Storage;
 use crate::error::{Error, Result};
 use titan_core::ir::Const;
 #[cfg(feature = "cpu")]
-use titan_cpu::memory::Memory;
-#[cfg(feature = "cpu")]
 use titan_cpu::{Program, RunError};
-
-/// Memory of a device.
-#[derive(Clone, Debug)]
-pub(crate) enum Storage {
-    #[cfg(feature = "cpu")]
-    Cpu(Memory),
-    #[cfg(feature = "cuda")]
-    Cuda(cuda::Memory),
-    #[cfg(feature = "hip")]
-    Hip(hip::Memory),
-    #[cfg(feature = "emulator")]
-    Emulated(emulator::Memory),
-    #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
-    Nowhere(Never),
-}
 
 /// The only variant of a program that is built without devices, such as a library of kernels, whose users choose the devices.
 #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
@@ -132,7 +116,33 @@ impl Lane {
 }
 
 #[cfg(feature = "_remote")]
+impl Lane {
+    /// The point after all work so far, with its time.
+    pub(crate) fn timed_mark(&self) -> Result<Mark> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.timed_mark().map(Mark::Cuda),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.timed_mark().map(Mark::Hip),
+        }
+    }
+}
+
+#[cfg(feature = "_remote")]
 impl Mark {
+    /// The milliseconds between an earlier point of the device and this one, both of which have been reached and have a time.
+    pub(crate) fn milliseconds_since(&self, earlier: &Mark) -> Result<Option<f32>> {
+        match (self, earlier) {
+            #[cfg(feature = "cuda")]
+            (Mark::Cuda(to), Mark::Cuda(from)) => to.milliseconds_since(from),
+            #[cfg(feature = "hip")]
+            (Mark::Hip(to), Mark::Hip(from)) => to.milliseconds_since(from),
+            // Their devices have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Mark::Cuda(_), Mark::Hip(_)) | (Mark::Hip(_), Mark::Cuda(_)) => Ok(None),
+        }
+    }
+
     /// Whether the point has been reached, even if by a failure.
     pub(crate) fn is_over(&self) -> bool {
         match self {
@@ -160,145 +170,6 @@ impl Mark {
             Mark::Cuda(mark) => mark.outcome(what),
             #[cfg(feature = "hip")]
             Mark::Hip(mark) => mark.outcome(what),
-        }
-    }
-}
-
-impl Storage {
-    /// Allocates memory, zeroed if `zeroed`; returns also the event after which it may be used, unless that is now.
-    pub(crate) fn new(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
-        match device.kind() {
-            // The memory of a simulator is host memory.
-            DeviceKind::Cpu | DeviceKind::Simulator => Self::cpu(device, bytes).map(|storage| (storage, None)),
-            DeviceKind::Cuda => Self::cuda(device, bytes, zeroed),
-            DeviceKind::Emulator => Self::emulated(device, bytes).map(|storage| (storage, None)),
-            DeviceKind::Hip => Self::hip(device, bytes, zeroed),
-        }
-    }
-
-    #[cfg(feature = "hip")]
-    fn hip(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
-        let (memory, event) = hip::Memory::new(device, bytes, zeroed)?;
-        Ok((Storage::Hip(memory), event))
-    }
-
-    #[cfg(not(feature = "hip"))]
-    fn hip(device: &Device, _bytes: usize, _zeroed: bool) -> Result<(Storage, Option<Event>)> {
-        Err(absent(device))
-    }
-
-    #[cfg(feature = "cpu")]
-    fn cpu(device: &Device, bytes: usize) -> Result<Storage> {
-        let made = Memory::zeroed(bytes);
-        made.map(Storage::Cpu).map_err(|_| Error::OutOfMemory { bytes, device: device.to_string(), free: None })
-    }
-
-    #[cfg(not(feature = "cpu"))]
-    fn cpu(device: &Device, _bytes: usize) -> Result<Storage> {
-        Err(absent(device))
-    }
-
-    #[cfg(feature = "cuda")]
-    fn cuda(device: &Device, bytes: usize, zeroed: bool) -> Result<(Storage, Option<Event>)> {
-        let (memory, event) = cuda::Memory::new(device, bytes, zeroed)?;
-        Ok((Storage::Cuda(memory), Some(event)))
-    }
-
-    #[cfg(not(feature = "cuda"))]
-    fn cuda(device: &Device, _bytes: usize, _zeroed: bool) -> Result<(Storage, Option<Event>)> {
-        Err(absent(device))
-    }
-
-    #[cfg(feature = "emulator")]
-    fn emulated(device: &Device, bytes: usize) -> Result<Storage> {
-        let space = device.emulated().ok_or_else(|| absent(device))?;
-        emulator::Memory::zeroed(&space, device, bytes).map(Storage::Emulated)
-    }
-
-    #[cfg(not(feature = "emulator"))]
-    fn emulated(device: &Device, _bytes: usize) -> Result<Storage> {
-        Err(absent(device))
-    }
-
-    /// Records that the device's work up to `mark` may use the memory, even when its last handle is gone.
-    #[cfg(feature = "_remote")]
-    pub(crate) fn used_until(&self, mark: &Mark) {
-        match (self, mark) {
-            #[cfg(feature = "cuda")]
-            (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.used_until(mark),
-            #[cfg(feature = "hip")]
-            (Storage::Hip(memory), Mark::Hip(mark)) => memory.used_until(mark),
-            // Only the device that owns a memory uses it, so it never gets a mark of another device.
-            #[cfg(all(feature = "cuda", feature = "hip"))]
-            (Storage::Cuda(_), Mark::Hip(_)) | (Storage::Hip(_), Mark::Cuda(_)) => {}
-            #[cfg(feature = "cpu")]
-            (Storage::Cpu(_), _) => {}
-            #[cfg(feature = "emulator")]
-            (Storage::Emulated(_), _) => {}
-        }
-    }
-
-    /// Whether a write to some bytes needs exclusive access to the whole memory.
-    pub(crate) fn is_used_as_a_whole(&self) -> bool {
-        match self {
-            // Launches on the CPU lease whole memories, and use every core anyway.
-            #[cfg(feature = "cpu")]
-            Storage::Cpu(_) => true,
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(_) => false,
-            #[cfg(feature = "hip")]
-            Storage::Hip(_) => false,
-            #[cfg(feature = "emulator")]
-            Storage::Emulated(_) => false,
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
-            Storage::Nowhere(never) => match *never {},
-        }
-    }
-
-    /// The memory of an NVIDIA GPU.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn as_cuda(&self) -> Option<&cuda::Memory> {
-        match self {
-            Storage::Cuda(memory) => Some(memory),
-            #[cfg(feature = "hip")]
-            Storage::Hip(_) => None,
-            #[cfg(feature = "cpu")]
-            Storage::Cpu(_) => None,
-            #[cfg(feature = "emulator")]
-            Storage::Emulated(_) => None,
-        }
-    }
-
-    /// Copies bytes to the memory. Does not wait for other work: `buffer.rs` orders it.
-    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
-        match self {
-            #[cfg(feature = "cpu")]
-            Storage::Cpu(memory) => memory.write(offset, bytes).map_err(|e| internal("a copy to the device", &e)),
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.write(offset, bytes),
-            #[cfg(feature = "hip")]
-            Storage::Hip(memory) => memory.write(offset, bytes),
-            #[cfg(feature = "emulator")]
-            Storage::Emulated(memory) => memory.write(offset, bytes),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
-            Storage::Nowhere(never) => match *never {},
-        }
-    }
-
-    /// Fills `out` with bytes from the memory; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
-    #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
-    pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
-        match self {
-            #[cfg(feature = "cpu")]
-            Storage::Cpu(memory) => memory.read(offset, out).map_err(|e| internal("a copy to the host", &e)),
-            #[cfg(feature = "cuda")]
-            Storage::Cuda(memory) => memory.read(offset, out),
-            #[cfg(feature = "hip")]
-            Storage::Hip(memory) => memory.read(offset, out),
-            #[cfg(feature = "emulator")]
-            Storage::Emulated(memory) => memory.read(offset, out),
-            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
-            Storage::Nowhere(never) => match *never {},
         }
     }
 }
@@ -460,7 +331,7 @@ fn cpu_error(device: &Device, call: &Call<'_>, error: &RunError) -> Error {
 }
 
 #[cfg(feature = "cpu")]
-fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
+pub(super) fn internal(doing: &str, error: &dyn std::error::Error) -> Error {
     Error::Internal { doing: doing.to_owned(), message: error.to_string() }
 }
 
@@ -474,6 +345,6 @@ fn absent_lane(call: &Call<'_>) -> Error {
 }
 
 /// An error that cannot occur: devices of these kinds cannot be created in such a build.
-fn absent(device: &Device) -> Error {
+pub(super) fn absent(device: &Device) -> Error {
     Error::Internal { doing: device.to_string(), message: "this build has no code for the device".to_owned() }
 }

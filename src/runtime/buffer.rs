@@ -10,11 +10,11 @@
 //!
 //! User code (wakers and print sinks) runs without any lock of the runtime held; a panic in it does not affect the runtime.
 
-use super::backend::Storage;
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::footprint::Footprint;
 use super::lock;
+use super::storage::{Contents, Storage};
 use super::uses::{Dependency, Uses, first_failure};
 use crate::error::{Error, Result};
 use std::any::Any;
@@ -28,6 +28,8 @@ pub(crate) struct Buffer(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     device: Device,
+    /// The bytes of memory of its own.
+    own: Option<usize>,
     storage: Storage,
     uses: Mutex<Uses>,
 }
@@ -47,18 +49,34 @@ pub(crate) struct Access {
 impl Buffer {
     /// A buffer of zeros.
     pub(crate) fn zeroed(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, true).map(|made| Buffer::of(device, bytes, made))
+        Buffer::new(device, bytes, Contents::Zeros)
     }
 
-    /// A buffer with undefined contents, for callers that write all bytes next.
+    /// A buffer for callers that write all bytes next.
     pub(crate) fn unwritten(device: &Device, bytes: usize) -> Result<Buffer> {
-        Storage::new(device, bytes, false).map(|made| Buffer::of(device, bytes, made))
+        Buffer::new(device, bytes, Contents::WrittenNext)
     }
 
-    /// Memory whose first `bytes` bytes may be used after `ready`.
-    pub(crate) fn of(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>)) -> Buffer {
+    /// A buffer with undefined contents.
+    pub(crate) fn undefined(device: &Device, bytes: usize) -> Result<Buffer> {
+        Buffer::new(device, bytes, Contents::Undefined)
+    }
+
+    fn new(device: &Device, bytes: usize, contents: Contents) -> Result<Buffer> {
+        let made = Storage::new(device, bytes, contents)?;
+        device.counts().allocated(bytes);
+        Ok(Buffer::with(device, bytes, made, Some(bytes)))
+    }
+
+    /// Memory of others, whose first `bytes` bytes may be used after `ready`.
+    #[cfg(any(feature = "cpu", feature = "cuda"))]
+    pub(crate) fn of(device: &Device, bytes: usize, made: (Storage, Option<Event>)) -> Buffer {
+        Buffer::with(device, bytes, made, None)
+    }
+
+    fn with(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>), own: Option<usize>) -> Buffer {
         let uses = Mutex::new(Uses::new(bytes, ready));
-        Buffer(Arc::new(Inner { device: device.clone(), storage, uses }))
+        Buffer(Arc::new(Inner { device: device.clone(), own, storage, uses }))
     }
 
     /// The work for which new work with this access must wait.
@@ -109,6 +127,9 @@ impl Drop for Inner {
         #[cfg(feature = "_remote")]
         for mark in lock(&self.uses).events().filter_map(Event::mark) {
             self.storage.used_until(&mark);
+        }
+        if let Some(bytes) = self.own {
+            self.device.counts().dropped(bytes);
         }
     }
 }

@@ -29,6 +29,7 @@ use super::device::Device;
 use super::footprint::Footprint;
 use super::layout::Layout;
 use super::lock;
+use super::strided::Strided;
 use super::tensor::Tensor;
 use super::view::{View, ViewMut};
 use crate::error::{Error, Result};
@@ -80,12 +81,34 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env [T],
         shape: [usize; R],
     ) -> Result<View<'scope, T, R>> {
-        let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>("borrow"))?;
+        self.read("borrow", data, row_major::<T, R>(data.len(), shape)?)
+    }
+
+    /// A tensor with any strides in a slice, to read: a part, a transposed matrix, repeated elements.
+    ///
+    /// # Errors
+    /// If an element would not be in the slice (T1114); as [`Scope::borrow`] for the element type.
+    pub fn borrow_strided<T: Elem, const R: usize>(
+        &'scope self,
+        data: &'env [T],
+        place: Strided<R>,
+    ) -> Result<View<'scope, T, R>> {
+        const DOING: &str = "borrow_strided";
+        self.read(DOING, data, place.layout(DOING, T::ELEM, data.len(), false)?)
+    }
+
+    fn read<T: Elem, const R: usize>(
+        &'scope self,
+        doing: &'static str,
+        data: &'env [T],
+        layout: Layout<R>,
+    ) -> Result<View<'scope, T, R>> {
+        let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>(doing))?;
         // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
         // most, and `scope` always waits for every access before it returns. Elements of a slice are aligned.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent(bytes) };
-        Ok(View::new(self.tensor(memory, data.len(), shape)?))
+        Ok(View::new(self.tensor(memory, layout)))
     }
 
     /// The exclusive counterpart of [`Scope::borrow`], for writing.
@@ -97,27 +120,57 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env mut [T],
         shape: [usize; R],
     ) -> Result<ViewMut<'scope, T, R>> {
-        if T::as_bytes(data).is_none() || !is_plain::<T>() {
-            return Err(otherwise::<T>("borrow_mut"));
-        }
-        let (start, len) = (data.as_mut_ptr(), data.len());
-        let bytes = std::ptr::slice_from_raw_parts_mut(start.cast::<u8>(), size_of_val(data));
-        // SAFETY: as in `borrow`; the borrow is exclusive, and every pattern of bits is a value of the type.
-        #[expect(unsafe_code, reason = "the slice is lent without a copy")]
-        let memory = unsafe { Memory::lent_mut(bytes) };
-        Ok(ViewMut::new(self.tensor(memory, len, shape)?))
+        let layout = row_major::<T, R>(data.len(), shape)?;
+        self.write("borrow_mut", data, layout)
     }
 
-    fn tensor<T: Elem, const R: usize>(&self, memory: Memory, len: usize, shape: [usize; R]) -> Result<Tensor<T, R>> {
-        let layout = Layout::row_major(T::ELEM, shape)?;
-        if layout.len() != len {
-            return Err(Error::ElementCount { found: len, shape: shape.to_vec(), expected: layout.len() });
+    /// The exclusive counterpart of [`Scope::borrow_strided`], for writing. The elements of the slice between those of the tensor stay as they are.
+    ///
+    /// # Errors
+    /// As [`Scope::borrow_strided`], if two elements would be the same one of the slice (T1114), and for `bool`.
+    pub fn borrow_strided_mut<T: Elem, const R: usize>(
+        &'scope self,
+        data: &'env mut [T],
+        place: Strided<R>,
+    ) -> Result<ViewMut<'scope, T, R>> {
+        const DOING: &str = "borrow_strided_mut";
+        let layout = place.layout(DOING, T::ELEM, data.len(), true)?;
+        self.write(DOING, data, layout)
+    }
+
+    fn write<T: Elem, const R: usize>(
+        &'scope self,
+        doing: &'static str,
+        data: &'env mut [T],
+        layout: Layout<R>,
+    ) -> Result<ViewMut<'scope, T, R>> {
+        if T::as_bytes(data).is_none() || !is_plain::<T>() {
+            return Err(otherwise::<T>(doing));
         }
+        let start = data.as_mut_ptr();
+        let bytes = std::ptr::slice_from_raw_parts_mut(start.cast::<u8>(), size_of_val(data));
+        // SAFETY: as in `read`; the borrow is exclusive, and every pattern of bits is a value of the type.
+        #[expect(unsafe_code, reason = "the slice is lent without a copy")]
+        let memory = unsafe { Memory::lent_mut(bytes) };
+        Ok(ViewMut::new(self.tensor(memory, layout)))
+    }
+
+    /// The tensor in memory that is lent for the scope; the layout lies inside of it.
+    fn tensor<T: Elem, const R: usize>(&self, memory: Memory, layout: Layout<R>) -> Tensor<T, R> {
         let footprint = Footprint::whole(memory.len());
         let buffer = Buffer::of(&Device::cpu(), memory.len(), (Storage::Cpu(memory), None));
         lock(&self.lent.0).push(Access { buffer: buffer.clone(), footprint, write: true });
-        Ok(Tensor::of(buffer, layout))
+        Tensor::of(buffer, layout)
     }
+}
+
+/// The row-major layout of a whole slice.
+fn row_major<T: Elem, const R: usize>(len: usize, shape: [usize; R]) -> Result<Layout<R>> {
+    let layout = Layout::row_major(T::ELEM, shape)?;
+    if layout.len() != len {
+        return Err(Error::ElementCount { found: len, shape: shape.to_vec(), expected: layout.len() });
+    }
+    Ok(layout)
 }
 
 fn otherwise<T: Elem>(operation: &'static str) -> Error {

@@ -1,13 +1,10 @@
 //! Devices: enumeration, and the choice of one.
 
 use super::absence::{Absent, absence, list, none_at_all};
-use super::layout::Layout;
+use super::memory_use::Counts;
 use super::setting;
 use super::stream::{Handle, Stream};
-use super::tensor::Tensor;
-use super::transfer::host_vec;
 use crate::error::{Error, Result};
-use crate::lang::Elem;
 use std::fmt;
 #[cfg(feature = "emulator")]
 use std::sync::Mutex;
@@ -58,6 +55,7 @@ struct Inner {
     kind: DeviceKind,
     ordinal: u32,
     description: String,
+    counts: Counts,
     default: OnceLock<Arc<Handle>>,
     awaited: [OnceLock<Arc<Handle>>; AWAIT_STREAMS],
     next_awaited: AtomicUsize,
@@ -265,6 +263,11 @@ impl Device {
         self.0.kind
     }
 
+    /// The counts of its memory.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.0.counts
+    }
+
     /// The index of the device among those of its kind, from 0.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
@@ -285,56 +288,6 @@ impl Device {
         Stream::of(self, Arc::clone(self.0.default.get_or_init(|| Handle::new(self))))
     }
 
-    /// A tensor of these elements, in row-major order: a copy of a slice, an array, a `Vec` or a reference to one.
-    ///
-    /// # Errors
-    /// If the number of elements is not that of the shape, or there is not enough memory.
-    pub fn tensor<T: Elem, const R: usize>(&self, data: impl AsRef<[T]>, shape: [usize; R]) -> Result<Tensor<T, R>> {
-        let data = data.as_ref();
-        let layout = Layout::row_major(T::ELEM, shape)?;
-        if layout.len() != data.len() {
-            return Err(Error::ElementCount { found: data.len(), shape: shape.to_vec(), expected: layout.len() });
-        }
-        let mut tensor = Tensor::unwritten(self, layout)?;
-        tensor.write(data)?;
-        Ok(tensor)
-    }
-
-    /// A tensor of zeros.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn zeros<T: Elem, const R: usize>(&self, shape: [usize; R]) -> Result<Tensor<T, R>> {
-        Tensor::zeroed(self, Layout::row_major(T::ELEM, shape)?)
-    }
-
-    /// A tensor whose elements all have this value.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn full<T: Elem, const R: usize>(&self, shape: [usize; R], value: T) -> Result<Tensor<T, R>> {
-        self.from_fn(shape, |_| value)
-    }
-
-    /// A tensor whose element at each index is `f(index)`.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn from_fn<T: Elem, const R: usize>(
-        &self,
-        shape: [usize; R],
-        mut f: impl FnMut([usize; R]) -> T,
-    ) -> Result<Tensor<T, R>> {
-        let layout = Layout::row_major(T::ELEM, shape)?;
-        let mut index = [0; R];
-        let mut data = host_vec(layout.len())?;
-        for _ in 0..layout.len() {
-            data.push(f(index));
-            advance(&mut index, &shape);
-        }
-        self.tensor(&data, shape)
-    }
-
     /// The model of the device: devices of one model run the same code.
     pub(crate) fn model(&self) -> Model {
         (self.0.kind, self.0.ordinal)
@@ -353,6 +306,7 @@ impl Device {
             kind,
             ordinal,
             description,
+            counts: Counts::default(),
             default,
             awaited,
             next_awaited,

@@ -12,6 +12,7 @@ use super::future::LaunchFuture;
 use super::instance::{Declares, GenericArg, Instance, missing};
 use super::kernel::{KernelRef, Loaded};
 use super::stream::Stream;
+use super::timing::Point;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(crate) struct Prepared {
 /// The work of a launch on a device. It owns handles to the memory of its arguments, and is dropped after it has run.
 pub(crate) enum Work {
     Kernel(Box<KernelWork>),
+    /// Nothing but the time at which its turn comes.
+    Point(Arc<Point>),
     /// A foreign kernel.
     #[cfg(feature = "hip")]
     Hip(Box<super::hip::Work>),
@@ -184,6 +187,10 @@ impl Work {
     pub(crate) fn run(&self) -> Result<()> {
         match self {
             Work::Kernel(work) => work.code.run(&work.device, &work.call()),
+            Work::Point(point) => {
+                point.reach();
+                Ok(())
+            }
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.run(),
         }
@@ -193,6 +200,7 @@ impl Work {
     fn choice(&self) -> Result<Choice> {
         match self {
             Work::Kernel(work) => work.code.choice(&work.device, &work.call()),
+            Work::Point(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "no kernel".to_owned() }),
             #[cfg(feature = "hip")]
             Work::Hip(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "foreign code".to_owned() }),
         }
@@ -203,6 +211,12 @@ impl Work {
     pub(crate) fn give(&self, lane: &Lane, after: &[Mark], awaited: bool) -> Result<Given> {
         match self {
             Work::Kernel(work) => work.code.give(lane, after, &work.call(), awaited),
+            // It uses no memory, so it waits for nothing in other lanes.
+            Work::Point(point) => {
+                let mark = lane.timed_mark()?;
+                point.give(mark.clone());
+                Ok(Given { mark, finish: None })
+            }
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.give(lane, after, awaited),
         }

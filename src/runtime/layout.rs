@@ -79,7 +79,7 @@ impl<const R: usize> Layout<R> {
             };
             reach = next;
         }
-        Layout { elem, offset: 0, shape, strides }.packed(OPERATION)
+        Layout { elem, offset: 0, shape, strides: used(shape, strides) }.packed(OPERATION)
     }
 
     /// The number of elements that its memory must have, from the first element of the layout to the last.
@@ -269,7 +269,7 @@ impl<const R: usize> Layout<R> {
     }
 
     /// Rejects layouts that the packing of the 4-bit types does not allow. Every construction of a layout ends here.
-    fn packed(self, operation: &'static str) -> Result<Self> {
+    pub(super) fn packed(self, operation: &'static str) -> Result<Self> {
         if self.len() == 0 {
             return Ok(Layout { offset: 0, ..self });
         }
@@ -289,6 +289,12 @@ impl<const R: usize> Layout<R> {
         );
         refuse(operation, problem, "keep the last axis in place, and its extents and ranges even")
     }
+}
+
+/// These strides, with 1 along axes of one element, where a stride is never used and any number may be given.
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub(super) fn used<const R: usize>(shape: [usize; R], strides: [usize; R]) -> [usize; R] {
+    std::array::from_fn(|d| if shape[d] == 1 { 1 } else { strides[d] })
 }
 
 /// `1 element was`, `2 elements were`.

@@ -18,6 +18,7 @@
 mod absence;
 mod arg;
 mod as_tensor;
+mod axes;
 mod backend;
 mod buffer;
 mod choice;
@@ -43,6 +44,8 @@ mod launch;
 mod layout;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
 mod machines;
+mod memory_use;
+mod new_tensor;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
 mod reference;
@@ -51,8 +54,12 @@ mod remote;
 mod setting;
 #[cfg(feature = "simulator")]
 mod simulator;
+mod storage;
 mod stream;
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+mod strided;
 mod tensor;
+mod timing;
 mod transfer;
 mod uses;
 mod view;
@@ -69,9 +76,13 @@ pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub(crate) use layout::were;
+pub use memory_use::MemoryUse;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
+pub use strided::Strided;
 pub use tensor::Tensor;
+pub use timing::{Event, Timer};
 pub use view::{View, ViewMut};
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,6 @@
 //! Tensors: typed handles to device memory, with extents and strides.
 
+use super::as_tensor::AsTensor;
 use super::buffer::{Access, Buffer, run_here};
 use super::device::Device;
 use super::footprint;
@@ -9,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::lang::Elem;
 use std::fmt;
 use std::marker::PhantomData;
+use titan_core::diag::counted;
 use titan_core::ir::Elem as ElemType;
 
 /// Elements of type `T` in the memory of a device, under `R` axes.
@@ -40,6 +42,11 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
     /// Undefined elements under a row-major layout, for callers that write all of them next.
     pub(crate) fn unwritten(device: &Device, layout: Layout<R>) -> Result<Self> {
         Ok(Tensor::of(Buffer::unwritten(device, T::ELEM.bytes_for(layout.len()))?, layout))
+    }
+
+    /// Elements without defined values under a row-major layout; the caller of the program answers for what is read.
+    pub(crate) fn undefined(device: &Device, layout: Layout<R>) -> Result<Self> {
+        Ok(Tensor::of(Buffer::undefined(device, T::ELEM.bytes_for(layout.len()))?, layout))
     }
 
     /// The elements of a buffer under a layout, which lies inside of it.
@@ -113,6 +120,61 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
             return Err(Error::ElementCount { found: data.len(), shape, expected: self.len() });
         }
         run_here("`write`", &[self.access(true)], || transfer::write(self.buffer.storage(), &self.layout, data))
+    }
+
+    /// Copies all elements to a slice, in row-major order, for any layout: [`Tensor::to_vec`] without new memory for the elements. Waits for
+    /// the launches that write the tensor.
+    ///
+    /// # Errors
+    /// If the slice has another number of elements (T1111); or the failure of such a launch, unless it has been reported. Of the slice, some
+    /// elements may be overwritten then.
+    pub fn read_into(&self, out: &mut [T]) -> Result<()> {
+        if out.len() != self.len() {
+            let problem = format!(
+                "the slice has {}, but the tensor of shape {:?} has {}",
+                counted(out.len(), "element"),
+                self.shape(),
+                self.len()
+            );
+            return Err(Error::Copy { operation: "read_into", problem, help: "pass a slice of as many elements" });
+        }
+        let read = || transfer::read_into(self.buffer.storage(), &self.layout, out);
+        run_here("`read_into`", &[self.access(false)], read)
+    }
+
+    /// Overwrites all elements with those of another tensor or view of the same shape, of any layouts. The source may be on another
+    /// device. Waits for the launches that use the tensor, and for those that write the source.
+    ///
+    /// ```
+    /// let dev = titan::Device::cpu();
+    /// let mut cache = dev.zeros::<f32, 2>([4, 3])?;
+    /// let row = dev.tensor([1.0, 2.0, 3.0], [1, 3])?;
+    /// cache.slice_mut::<0>(2..3)?.copy_from(&row)?;
+    /// assert_eq!(cache.index::<0>(2)?.to_vec()?, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), titan::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the shapes differ (T1111), then nothing is written; or the failure of such a launch, unless it has been reported.
+    pub fn copy_from(&mut self, source: &(impl AsTensor<Tensor<T, R>> + ?Sized)) -> Result<()> {
+        let source = source.as_tensor();
+        if source.shape() != self.shape() {
+            let problem =
+                format!("the source has the shape {:?}, but the tensor has {:?}", source.shape(), self.shape());
+            let help = "copy from or to a part of the same shape, such as a `slice`, or `broadcast` the source";
+            return Err(Error::Copy { operation: "copy_from", problem, help });
+        }
+        let accesses = [source.access(false), self.access(true)];
+        let (from, to) = ((source.buffer.storage(), &source.layout), (self.buffer.storage(), &self.layout));
+        run_here("`copy_from`", &accesses, || transfer::copy::<T, R>(from, to))
+    }
+
+    /// Overwrites all elements with this value. Waits for the launches that use the tensor.
+    ///
+    /// # Errors
+    /// The failure of such a launch, unless it has been reported; then nothing is written.
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        run_here("`fill`", &[self.access(true)], || transfer::fill(self.buffer.storage(), &self.layout, value))
     }
 
     /// A row-major tensor with the same elements in new memory.

@@ -44,8 +44,42 @@ pub(super) fn host_bytes(n: usize) -> Result<Vec<u8>> {
 /// All elements, in row-major order.
 pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>) -> Result<Vec<T>> {
     let mut out = host_vec(layout.len())?;
+    read_each(storage, layout, &mut out)?;
+    Ok(out)
+}
+
+/// Fills a slice of as many elements with all elements, in row-major order. After an error some may be overwritten.
+pub(crate) fn read_into<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, out: &mut [T]) -> Result<()> {
+    read_each(storage, layout, &mut Slice { rest: out })
+}
+
+/// Where elements go that are read, one run after the other.
+trait Sink<T> {
+    fn put(&mut self, run: &[T]);
+}
+
+impl<T: Elem> Sink<T> for Vec<T> {
+    fn put(&mut self, run: &[T]) {
+        self.extend_from_slice(run);
+    }
+}
+
+/// The part of a slice that has not been filled.
+struct Slice<'a, T> {
+    rest: &'a mut [T],
+}
+
+impl<T: Elem> Sink<T> for Slice<'_, T> {
+    fn put(&mut self, run: &[T]) {
+        let (filled, rest) = std::mem::take(&mut self.rest).split_at_mut(run.len());
+        filled.copy_from_slice(run);
+        self.rest = rest;
+    }
+}
+
+fn read_each<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, out: &mut impl Sink<T>) -> Result<()> {
     if layout.len() == 0 {
-        return Ok(out);
+        return Ok(());
     }
     let mut source = Source { storage, bytes: Vec::new() };
     let (start, span) = (layout.offset, layout.reach());
@@ -53,14 +87,51 @@ pub(crate) fn read<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R
     if runs.len < SHORT_RUN && span / 2 <= layout.len() {
         let mut all = host_vec::<T>(span)?;
         source.read(start, span, &mut all)?;
-        runs.for_each(|offset, len| {
-            out.extend_from_slice(&all[offset - start..][..len]);
+        return runs.for_each(|offset, len| {
+            out.put(&all[offset - start..][..len]);
             Ok(())
-        })?;
-    } else {
-        runs.for_each(|offset, len| source.read(offset, len, &mut out))?;
+        });
     }
-    Ok(out)
+    runs.for_each(|offset, len| source.read(offset, len, out))
+}
+
+/// Overwrites all elements with this one.
+pub(crate) fn fill<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, value: T) -> Result<()> {
+    if layout.len() == 0 {
+        return Ok(());
+    }
+    let runs = Runs::of(layout);
+    // Runs of the 4-bit types are even, so pairs stay together.
+    let piece = T::pack(&vec![value; runs.len.min(PIECE)]);
+    runs.for_each(|offset, len| {
+        let (from, bytes) = (T::ELEM.bytes_for(offset), T::ELEM.bytes_for(len));
+        if piece.iter().all(|byte| *byte == piece[0]) {
+            return storage.fill(from, bytes, piece[0]);
+        }
+        let mut parts = (0..bytes).step_by(piece.len());
+        parts.try_for_each(|at| storage.write(from + at, &piece[..piece.len().min(bytes - at)]))
+    })
+}
+
+/// Overwrites all elements of `to` with those of `from`, which has the same extents, without memory for all of them if the runs are long.
+pub(crate) fn copy<T: Elem, const R: usize>(from: (&Storage, &Layout<R>), to: (&Storage, &Layout<R>)) -> Result<()> {
+    if from.1.len() == 0 {
+        return Ok(());
+    }
+    let inner = from.1.contiguous_from().max(to.1.contiguous_from());
+    let (sources, targets) = (Runs::from_axis(from.1, inner), Runs::from_axis(to.1, inner));
+    if sources.len < SHORT_RUN {
+        return write(to.0, to.1, &read::<T, R>(from.0, from.1)?);
+    }
+    let mut bytes = Vec::new();
+    sources.for_each_pair(&targets, |source, target, len| {
+        for at in (0..len).step_by(PIECE) {
+            bytes.resize(T::ELEM.bytes_for(PIECE.min(len - at)), 0);
+            from.0.read(T::ELEM.bytes_for(source + at), &mut bytes)?;
+            to.0.write(T::ELEM.bytes_for(target + at), &bytes)?;
+        }
+        Ok(())
+    })
 }
 
 /// Overwrites all elements, which are given in row-major order.
@@ -87,13 +158,13 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Appends `n` elements from element `offset` on, for which there is room; both are even for the 4-bit types.
-    fn read<T: Elem>(&mut self, offset: usize, n: usize, out: &mut Vec<T>) -> Result<()> {
+    /// Reads `n` elements from element `offset` on, for which there is room; both are even for the 4-bit types.
+    fn read<T: Elem>(&mut self, offset: usize, n: usize, out: &mut impl Sink<T>) -> Result<()> {
         for at in (0..n).step_by(PIECE) {
             let len = PIECE.min(n - at);
             self.bytes.resize(T::ELEM.bytes_for(len), 0);
             self.storage.read(T::ELEM.bytes_for(offset + at), &mut self.bytes)?;
-            out.append(&mut T::unpack(&self.bytes, len));
+            out.put(&T::unpack(&self.bytes, len));
         }
         Ok(())
     }
@@ -111,19 +182,32 @@ struct Runs<'a> {
 impl Runs<'_> {
     /// The runs of a layout that has elements.
     fn of<const R: usize>(layout: &Layout<R>) -> Runs<'_> {
-        let inner = layout.contiguous_from();
+        Runs::from_axis(layout, layout.contiguous_from())
+    }
+
+    /// The elements of a layout from axis `inner` on as runs; they are contiguous.
+    fn from_axis<const R: usize>(layout: &Layout<R>, inner: usize) -> Runs<'_> {
         let len = layout.shape[inner..].iter().product();
         Runs { len, first: layout.offset, shape: &layout.shape[..inner], strides: &layout.strides[..inner] }
     }
 
     /// Calls `f` with the start of each run, and its length.
     fn for_each(&self, mut f: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        self.for_each_pair(self, |start, _, len| f(start, len))
+    }
+
+    /// Calls `f` with the start of each run and that of the same run in `other`, which has the same extents, and their length.
+    fn for_each_pair(&self, other: &Runs<'_>, mut f: impl FnMut(usize, usize, usize) -> Result<()>) -> Result<()> {
         let mut index = vec![0; self.shape.len()];
         for _ in 0..self.shape.iter().product() {
-            let moved: usize = index.iter().zip(self.strides).map(|(i, s)| i * s).sum();
-            f(self.first + moved, self.len)?;
+            f(self.start(&index), other.start(&index), self.len)?;
             advance(&mut index, self.shape);
         }
         Ok(())
+    }
+
+    /// The start of the run with this index.
+    fn start(&self, index: &[usize]) -> usize {
+        self.first + index.iter().zip(self.strides).map(|(i, s)| i * s).sum::<usize>()
     }
 }

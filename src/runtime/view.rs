@@ -5,6 +5,7 @@
 //! origin is a tensor, or foreign memory: a host slice or a slice of cudarc. Axes are constants, as in kernels. An invalid view is an
 //! error, never a panic.
 
+use super::as_tensor::AsTensor;
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::lang::Elem;
@@ -209,6 +210,22 @@ impl<T: Elem, const R: usize> ViewMut<'_, T, R> {
     /// The same as of [`Tensor::write`].
     pub fn write(&mut self, data: &[T]) -> Result<()> {
         self.tensor.write(data)
+    }
+
+    /// Overwrites all elements with those of another tensor or view, as [`Tensor::copy_from`] does.
+    ///
+    /// # Errors
+    /// The same as of [`Tensor::copy_from`].
+    pub fn copy_from(&mut self, source: &(impl AsTensor<Tensor<T, R>> + ?Sized)) -> Result<()> {
+        self.tensor.copy_from(source)
+    }
+
+    /// Overwrites all elements with this value, as [`Tensor::fill`] does.
+    ///
+    /// # Errors
+    /// The same as of [`Tensor::fill`].
+    pub fn fill(&mut self, value: T) -> Result<()> {
+        self.tensor.fill(value)
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use titan_core::artifact::Variant;
 use titan_core::diag::counted;
-use titan_core::driver::{compile, why_not_bulk};
+use titan_core::driver::{Compiled, explained};
 use titan_core::text::{Located, parse_located};
 use titan_core::verify::{Verified, verify};
 
@@ -64,11 +64,8 @@ fn registers(variant: &Variant) -> String {
 /// The variants of a kernel for a machine, or the reason why there are none.
 fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Result<()> {
     let (target, machine) = (machine.name(), machine.backend());
-    let (variants, why) = match compile(kernel, machine, None) {
-        Ok(variants) if variants.is_empty() => {
-            (variants, why_not_bulk(kernel, machine).unwrap_or_else(|e| vec![e.message]))
-        }
-        Ok(variants) => (variants, Vec::new()),
+    let Compiled { variants, not_in_bulk } = match explained(kernel, machine, None) {
+        Ok(compiled) => compiled,
         Err(refused) => {
             writeln!(out, "  {target}: refused: {}", refused.message)?;
             return Ok(());
@@ -76,9 +73,9 @@ fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Resu
     };
     if variants.is_empty() {
         writeln!(out, "  {target}: none; its code would be that for older GPUs")?;
-    }
-    for reason in why {
-        writeln!(out, "    - {reason}")?;
+        for reason in not_in_bulk {
+            writeln!(out, "    - {reason}")?;
+        }
     }
     for variant in variants {
         let (threads, bytes, registers) = (variant.threads, variant.shared_bytes, registers(&variant));

@@ -13,7 +13,7 @@ use proc_macro2::{Literal, Span, TokenStream, TokenTree};
 use quote::quote;
 use titan_core::artifact::{Artifact, Variant};
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::driver;
+use titan_core::driver::{self, Compiled};
 use titan_core::ir::Loc;
 use titan_core::verify::Verified;
 
@@ -105,14 +105,23 @@ fn artifact(text: &str, chosen: &Chosen, bulk: bool) -> Vec<u8> {
     let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
     let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: chosen.left_out() };
     let Ok(kernel) = verified(text) else { return REFUSED.to_vec() };
-    if bulk && targets::not_in_bulk(&kernel, chosen).is_some() {
+    if bulk && !chosen.generated().any(targets::has_bulk) {
         return REFUSED.to_vec();
     }
     let mut warnings = Vec::new();
     for gpu in chosen.generated() {
         match code(&kernel, gpu, chosen) {
-            Ok(Made::Variants(variants)) => artifact.variants.extend(variants),
-            Ok(Made::NothingNew(reason)) => artifact.refused.push((gpu.name.to_owned(), reason)),
+            Ok(Made::Compiled(made)) if bulk && targets::has_bulk(gpu) && !made.not_in_bulk.is_empty() => {
+                return REFUSED.to_vec();
+            }
+            Ok(Made::Refused(_)) if bulk && targets::has_bulk(gpu) => return REFUSED.to_vec(),
+            Ok(Made::Compiled(made)) => {
+                if made.variants.is_empty() {
+                    let reason = format!("its code would be that for older GPUs: {}", made.not_in_bulk.join("; "));
+                    artifact.refused.push((gpu.name.to_owned(), reason));
+                }
+                artifact.variants.extend(made.variants);
+            }
             Ok(Made::Refused(refusal)) => {
                 artifact.refused.push((gpu.name.to_owned(), warning::reason(&refusal)));
                 warnings.push(warning::no_code(gpu, refusal));
@@ -136,9 +145,8 @@ fn broken(errors: Vec<String>) -> Diagnostic<Loc> {
 
 /// What is made of a kernel for a target.
 enum Made {
-    Variants(Vec<Variant>),
-    /// The code would be that for an older target, for this reason.
-    NothingNew(String),
+    /// Without variants, the code would be that for an older target.
+    Compiled(Compiled),
     /// A target that the kernel does not list does not take it.
     Refused(Diagnostic<Loc>),
 }
@@ -151,10 +159,9 @@ fn code(kernel: &Verified, gpu: &Gpu, chosen: &Chosen) -> Result<Made, Diagnosti
     let Some(machine) = gpu.machine() else {
         return Err(broken(vec![format!("there is no back end for {}", gpu.name)]));
     };
-    let make = if chosen.is_alone(gpu) { driver::compile_alone } else { driver::compile };
+    let make = if chosen.is_alone(gpu) { driver::compile_alone } else { driver::explained };
     match make(kernel, machine, Some((kernel.sig.name.as_str(), 1))) {
-        Ok(variants) if variants.is_empty() => Ok(Made::NothingNew(targets::nothing_new(kernel, gpu))),
-        Ok(variants) => Ok(Made::Variants(variants)),
+        Ok(made) => Ok(Made::Compiled(made)),
         Err(refused) if chosen.needs(gpu) => Err(targets::refusal(kernel, gpu, &refused)),
         Err(refused) => Ok(Made::Refused(targets::refused(kernel, gpu, &refused))),
     }

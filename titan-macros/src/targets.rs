@@ -125,6 +125,11 @@ pub(crate) fn request(
     quote!([#(#targets)* #instance #instances] #name #(#places)*)
 }
 
+/// Whether a target has bulk copies of tiles.
+pub(crate) fn has_bulk(gpu: &Gpu) -> bool {
+    gpu.machine().is_some_and(|machine| machine.target().box_copies().is_some())
+}
+
 /// T0904, without its place: why `require(tma)` does not hold for a kernel; `None` if it does.
 pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &Chosen) -> Option<Diagnostic<Loc>> {
     // The same message of several instances is one error.
@@ -146,17 +151,6 @@ pub(crate) fn not_in_bulk(kernel: &Verified, chosen: &Chosen) -> Option<Diagnost
         let error = why.into_iter().fold(error(title), Diagnostic::note);
         Some(error.help("remove `tma`: the kernel then runs with copies by threads"))
     })
-}
-
-/// The reason why a kernel has no code of its own for a machine that runs the code for an older one.
-pub(crate) fn nothing_new(kernel: &Verified, gpu: &Gpu) -> String {
-    let why = gpu.machine().map(|machine| driver::why_not_bulk(kernel, machine));
-    let why = match why {
-        Some(Ok(why)) => why.join("; "),
-        Some(Err(refused)) => refused.message,
-        None => String::new(),
-    };
-    format!("its code would be that for older GPUs: {why}")
 }
 
 /// The first line of T0902.

@@ -194,6 +194,36 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("hip-emulator/tests/kernels.rs", "fn kernels_run_in_every_order")),
     },
     Elsewhere {
+        code: Code::HostUnwritten,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_transfer.rs", "[T1110] elements that nothing has written are read")),
+        passes: Some(("tests/runtime_transfer.rs", "fn tensors_are_made_filled_copied_and_read_on_every_device")),
+    },
+    Elsewhere {
+        code: Code::HostCopy,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_transfer.rs", "[T1111] copy_from: the source has the shape")),
+        passes: Some(("tests/runtime_transfer.rs", "fn tensors_are_made_filled_copied_and_read_on_every_device")),
+    },
+    Elsewhere {
+        code: Code::AxisView,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_axes.rs", "[T1112] split_axis: axis 1 has extent 6")),
+        passes: Some(("tests/runtime_axes.rs", "fn axes_are_divided_and_joined_like_reshapes")),
+    },
+    Elsewhere {
+        code: Code::EventTime,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_timing.rs", "[T1113] elapsed_since: ")),
+        passes: Some(("tests/runtime_timing.rs", "fn an_event_is_over_when_what_is_before_it_has_run")),
+    },
+    Elsewhere {
+        code: Code::Strided,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_lent.rs", "[T1114] borrow_strided_mut: with strides")),
+        passes: Some(("tests/runtime_lent.rs", "fn slices_are_borrowed_with_any_strides")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -170,8 +170,10 @@ functions! {
         let stream = stream_of(w, stream)?;
         w.wait(stream, event.addr())
     };
-    hipEventCreateWithFlags(event: Out<Handle>, _flags: c_uint) |w| {
-        let id = w.event();
+    hipEventCreateWithFlags(event: Out<Handle>, flags: c_uint) |w| {
+        // `hipEventDisableTiming`.
+        const UNTIMED: c_uint = 2;
+        let id = w.event(flags & UNTIMED == 0);
         event.set(handle(id))
     };
     hipEventRecord(event: Handle, stream: Handle) |w| {
@@ -180,6 +182,9 @@ functions! {
     };
     hipEventQuery(event: Handle) |w| w.query_event(event.addr());
     hipEventSynchronize(event: Handle) |w| w.synchronize_event(event.addr());
+    hipEventElapsedTime(milliseconds: Out<f32>, from: Handle, to: Handle) |w| {
+        milliseconds.set(w.elapsed(from.addr(), to.addr())?)
+    };
 }
 
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ use crate::runtime::host::{Source, Target};
 use crate::say;
 use crate::setting::Order;
 use std::collections::VecDeque;
+use std::time::Instant;
 use titan_amd::emu::{DevicePtr, ErrorCode};
 
 /// What a queue does.
@@ -40,6 +41,9 @@ pub(super) struct Event {
     /// Times that it was recorded, and of these, that the record has run.
     recorded: u64,
     reached: u64,
+    /// Whether it has a time, and the time at which the latest record ran.
+    timed: bool,
+    at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -155,9 +159,9 @@ impl World {
 
     // Events.
 
-    pub(crate) fn event(&mut self) -> Id {
+    pub(crate) fn event(&mut self, timed: bool) -> Id {
         let id = self.id();
-        self.events.insert(id, Event::default());
+        self.events.insert(id, Event { timed, ..Event::default() });
         id
     }
 
@@ -192,6 +196,16 @@ impl World {
             self.step(stream)?;
         }
         Ok(())
+    }
+
+    /// The milliseconds between the latest records of two events, in the emulator's own time.
+    pub(crate) fn elapsed(&self, from: Id, to: Id) -> Done<f32> {
+        let [from, to] = [from, to].map(|id| self.events.get(&id).filter(|e| e.timed && e.recorded > 0));
+        let (from, to) = (from.ok_or(Code::INVALID_HANDLE)?, to.ok_or(Code::INVALID_HANDLE)?);
+        let at = |e: &Event| e.at.filter(|_| e.reached == e.recorded).ok_or(Code::NOT_READY);
+        let (from, to) = (at(from)?, at(to)?);
+        let milliseconds = |later: Instant, earlier: Instant| later.duration_since(earlier).as_secs_f32() * 1e3;
+        Ok(if to >= from { milliseconds(to, from) } else { -milliseconds(from, to) })
     }
 
     // Running.
@@ -279,6 +293,7 @@ impl World {
             Op::Record(event, time) => {
                 if let Some(event) = self.events.get_mut(&event) {
                     event.reached = event.reached.max(time);
+                    event.at = Some(Instant::now());
                 }
                 Ok(())
             }

@@ -7,6 +7,7 @@
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::device::Device;
 use super::super::layout::Layout;
+use super::super::strided::Strided;
 use super::super::tensor::Tensor;
 use super::super::view::{View, ViewMut};
 use super::foreign::{self, Lent, cuda_context};
@@ -61,8 +62,41 @@ pub fn borrow<'a, T: Elem, const R: usize>(
     shape: [usize; R],
 ) -> Result<View<'a, T, R>> {
     let stream = slice.stream();
+    let layout = row_major::<T, R>(slice.len(), shape)?;
     let (address, read) = slice.device_ptr(stream);
-    tensor("borrow", device, (stream, event(&read)), (address, slice.len()), shape).map(View::new)
+    tensor("borrow", device, (stream, event(&read)), address, layout).map(View::new)
+}
+
+/// A tensor with any strides in the memory of a `CudaSlice` or a part of one, to read; otherwise as [`borrow`].
+///
+/// # Errors
+/// If an element would not be in the slice (T1114); as of [`borrow`].
+pub fn borrow_strided<'a, T: Elem, const R: usize>(
+    device: &Device,
+    slice: &'a impl CudaMemory<T>,
+    place: Strided<R>,
+) -> Result<View<'a, T, R>> {
+    const DOING: &str = "borrow_strided";
+    let layout = place.layout(DOING, T::ELEM, slice.len(), false)?;
+    let stream = slice.stream();
+    let (address, read) = slice.device_ptr(stream);
+    tensor(DOING, device, (stream, event(&read)), address, layout).map(View::new)
+}
+
+/// The exclusive counterpart of [`borrow_strided`], for writing.
+///
+/// # Errors
+/// As of [`borrow_strided`], and if two elements would be the same one of the slice (T1114).
+pub fn borrow_strided_mut<'a, T: Elem, const R: usize>(
+    device: &Device,
+    slice: &'a mut impl CudaMemoryMut<T>,
+    place: Strided<R>,
+) -> Result<ViewMut<'a, T, R>> {
+    const DOING: &str = "borrow_strided_mut";
+    let layout = place.layout(DOING, T::ELEM, slice.len(), true)?;
+    let stream = Arc::clone(slice.stream());
+    let (address, written) = slice.device_ptr_mut(&stream);
+    tensor(DOING, device, (&stream, event(&written)), address, layout).map(ViewMut::new)
 }
 
 /// The exclusive counterpart of [`borrow`], for writing.
@@ -74,9 +108,19 @@ pub fn borrow_mut<'a, T: Elem, const R: usize>(
     slice: &'a mut impl CudaMemoryMut<T>,
     shape: [usize; R],
 ) -> Result<ViewMut<'a, T, R>> {
-    let (stream, len) = (Arc::clone(slice.stream()), slice.len());
+    let layout = row_major::<T, R>(slice.len(), shape)?;
+    let stream = Arc::clone(slice.stream());
     let (address, written) = slice.device_ptr_mut(&stream);
-    tensor("borrow_mut", device, (&stream, event(&written)), (address, len), shape).map(ViewMut::new)
+    tensor("borrow_mut", device, (&stream, event(&written)), address, layout).map(ViewMut::new)
+}
+
+/// The row-major layout of a whole slice.
+fn row_major<T: Elem, const R: usize>(len: usize, shape: [usize; R]) -> Result<Layout<R>> {
+    let layout = Layout::row_major(T::ELEM, shape)?;
+    if layout.len() != len {
+        return Err(Error::ElementCount { found: len, shape: shape.to_vec(), expected: layout.len() });
+    }
+    Ok(layout)
 }
 
 /// Lets `stream` read a tensor: it waits for the launches that write it, and launches that write it later wait for the work that
@@ -116,24 +160,23 @@ fn event(sync: &SyncOnDrop<'_>) -> Option<*mut c_void> {
     }
 }
 
-/// The tensor of a slice with this stream, event, address and number of elements. The caller gives it the slice's lifetime.
+/// The tensor of a slice with this stream, event and address, under a layout inside of the slice. The caller gives it the slice's lifetime.
 #[expect(unsafe_code, reason = "slices are memory of cudarc's")]
 fn tensor<T: Elem, const R: usize>(
     doing: &'static str,
     device: &Device,
     (stream, event): (&Arc<CudaStream>, Option<*mut c_void>),
-    (address, len): (u64, usize),
-    shape: [usize; R],
+    address: u64,
+    layout: Layout<R>,
 ) -> Result<Tensor<T, R>> {
     let context = cuda_context(doing, device)?;
-    let layout = Layout::row_major(T::ELEM, shape)?;
     if size_of::<T>() != T::ELEM.bytes_for(1) || T::ELEM.bits() < 8 {
         let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
         return Err(Error::Layout { operation: doing, problem, help: "borrow a slice of bytes for a raw pointer" });
     }
-    if layout.len() != len {
-        return Err(Error::ElementCount { found: len, shape: shape.to_vec(), expected: layout.len() });
-    }
+    // The memory begins with the first element.
+    let address = address + T::ELEM.bytes_for(layout.offset) as u64;
+    let layout = Layout { offset: 0, ..layout };
     let mut follower = Follower::new(own_stream(doing, device, context, stream)?);
     if let Some(event) = event {
         // SAFETY: it is an event of the slice, in the context of its stream. It is recorded when a launch has been given to

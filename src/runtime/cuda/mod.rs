@@ -8,7 +8,7 @@
 //! With feature `cudarc`, which is on by default, there are the same functions, in safe code, for the types of that crate, on which
 //! candle and CubeCL build:
 //!
-//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one;
+//! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one, `borrow_strided` and `borrow_strided_mut` one with any strides;
 //! * `lend` and `lend_mut` lend the device pointer of a tensor to a stream of cudarc's.
 //!
 //! TITAN calls the driver through its own function table, independently of cudarc and of the version of its bindings. It uses the
@@ -22,7 +22,7 @@ mod interop;
 
 pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
 #[cfg(feature = "cudarc")]
-pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, lend, lend_mut};
+pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, borrow_strided, borrow_strided_mut, lend, lend_mut};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
 #[cfg(feature = "cudarc")]
@@ -63,6 +63,18 @@ fn context(device: &Device) -> Result<&'static nv::Context> {
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a context"))
 }
 
+/// The bytes that the pool of a device holds, if it has one; and those of the device that are free, and all.
+pub(super) fn room(device: &Device) -> Result<(Option<u64>, Option<(usize, usize)>)> {
+    let context = context(device)?;
+    let found = context.reserved().and_then(|reserved| Ok((reserved, Some(context.memory()?))));
+    found.map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
+}
+
+/// Returns memory that is kept for reuse.
+pub(super) fn trim(device: &Device) -> Result<()> {
+    context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<nv::Memory>);
@@ -82,6 +94,10 @@ impl Memory {
 
     pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
+    }
+
+    pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
+        self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
     }
 
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -117,15 +133,31 @@ impl Lane {
     }
 }
 
+impl Lane {
+    /// The point after all work so far, with its time.
+    pub(super) fn timed_mark(&self) -> Result<Mark> {
+        Mark::waited_for(&self.0, Waiting::Timed)
+    }
+}
+
 /// A point in a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(Arc<nv::Event>);
 
 impl Mark {
     fn at_end(stream: &nv::Stream, sleeps: bool) -> Result<Mark> {
-        let waiting = if sleeps { Waiting::Sleeps } else { Waiting::Spins };
+        Mark::waited_for(stream, if sleeps { Waiting::Sleeps } else { Waiting::Spins })
+    }
+
+    fn waited_for(stream: &nv::Stream, waiting: Waiting) -> Result<Mark> {
         let made = stream.mark(waiting);
         made.map(|e| Mark(Arc::new(e))).map_err(|e| error::driver(&name(stream.context()), &e, "an event"))
+    }
+
+    /// The milliseconds between an earlier point and this one, both of which have been reached and have a time.
+    pub(super) fn milliseconds_since(&self, earlier: &Mark) -> Result<Option<f32>> {
+        let found = self.0.milliseconds_since(&earlier.0);
+        found.map_err(|e| error::driver(&name(self.0.context()), &e, "the time between two events"))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -7,14 +7,16 @@
 mod amd;
 mod nv;
 
-use super::backend::{Call, DeviceArg, Storage};
+use super::backend::{Call, DeviceArg};
 use super::choice::Choice;
 use super::device::Device;
 use super::gpu::{self, Facts};
 use super::kernel::Loaded;
 use super::lock;
 use super::machines::Machines;
+use super::storage::{Contents, Storage};
 use crate::error::{Error, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
@@ -132,17 +134,26 @@ impl Ram {
         }
     }
 
-    fn read(&self, address: u64, len: usize) -> std::result::Result<Vec<u8>, String> {
+    fn read(&self, address: u64, len: usize) -> std::result::Result<Vec<u8>, Unread> {
         match self {
-            Ram::Nv(memory) => {
-                memory.read(titan_nv::emu::DevicePtr::from_address(address), len).map_err(|e| e.to_string())
-            }
+            Ram::Nv(memory) => memory.read(titan_nv::emu::DevicePtr::from_address(address), len).map_err(|e| Unread {
+                unwritten: e.code() == titan_nv::emu::ErrorCode::Uninitialised,
+                report: e.to_string(),
+            }),
             #[cfg(feature = "hip")]
-            Ram::Amd(memory) => {
-                memory.read(titan_amd::emu::DevicePtr::from_address(address), len).map_err(|e| e.to_string())
-            }
+            Ram::Amd(memory) => memory.read(titan_amd::emu::DevicePtr::from_address(address), len).map_err(|e| {
+                Unread { unwritten: e.code() == titan_amd::emu::ErrorCode::Uninitialised, report: e.to_string() }
+            }),
         }
     }
+}
+
+/// Why memory cannot be read.
+#[derive(Debug)]
+struct Unread {
+    /// Whether nothing has written some of the bytes.
+    unwritten: bool,
+    report: String,
 }
 
 /// An emulated device: its machine, its memory, and the options of its launches.
@@ -151,6 +162,8 @@ pub(crate) struct Space {
     machine: Machine,
     ram: Arc<Mutex<Ram>>,
     options: Options,
+    /// Whether memory was ever allocated without contents.
+    has_undefined: Arc<AtomicBool>,
 }
 
 impl Space {
@@ -160,7 +173,7 @@ impl Space {
             #[cfg(feature = "hip")]
             Machine::Amd(_) => Ram::Amd(titan_amd::emu::Memory::default()),
         };
-        Space { machine, ram: Arc::new(Mutex::new(ram)), options }
+        Space { machine, ram: Arc::new(Mutex::new(ram)), options, has_undefined: Arc::default() }
     }
 
     pub(crate) fn machine(&self) -> Machine {
@@ -178,14 +191,21 @@ struct Block {
 }
 
 impl Memory {
-    pub(crate) fn zeroed(space: &Space, device: &Device, bytes: usize) -> Result<Memory> {
+    pub(crate) fn new(space: &Space, device: &Device, bytes: usize, contents: Contents) -> Result<Memory> {
         let mut ram = lock(&space.ram);
         // An empty buffer has an address too.
         let start = ram.alloc("a tensor", bytes.max(1));
         let start = start.ok_or_else(|| Error::OutOfMemory { bytes, device: device.to_string(), free: None })?;
         const ZEROS: [u8; 1 << 12] = [0; 1 << 12];
-        for at in (0..bytes.max(1)).step_by(ZEROS.len()) {
-            let part = &ZEROS[..(bytes.max(1) - at).min(ZEROS.len())];
+        let filled = match contents {
+            Contents::Zeros | Contents::WrittenNext => bytes.max(1),
+            Contents::Undefined => {
+                space.has_undefined.store(true, Ordering::Relaxed);
+                0
+            }
+        };
+        for at in (0..filled).step_by(ZEROS.len()) {
+            let part = &ZEROS[..(filled - at).min(ZEROS.len())];
             ram.write(start + at as u64, part).map_err(|e| broken("an allocation", e))?;
         }
         drop(ram);
@@ -203,8 +223,20 @@ impl Memory {
 
     pub(crate) fn read(&self, offset: usize, out: &mut [u8]) -> Result<()> {
         let bytes = lock(&self.0.space.ram).read(self.at(offset), out.len());
-        out.copy_from_slice(&bytes.map_err(|e| broken("a copy to the host", e))?);
+        out.copy_from_slice(&bytes.map_err(|unread| self.unreadable(unread))?);
         Ok(())
+    }
+
+    /// The error of a read of the host's.
+    fn unreadable(&self, unread: Unread) -> Error {
+        match unread {
+            // Otherwise all bytes have values, unless the code of a kernel is wrong. Undefined bits may have been copied by kernels.
+            Unread { unwritten: true, report } if self.0.space.has_undefined.load(Ordering::Relaxed) => {
+                let device = format!("emulator:{}", self.0.space.machine.name());
+                Error::Unwritten { device, report }
+            }
+            Unread { report, .. } => broken("a copy to the host", report),
+        }
     }
 }
 

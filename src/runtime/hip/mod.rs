@@ -74,6 +74,17 @@ fn context(device: &Device) -> Result<&'static amd::Context> {
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a stream"))
 }
 
+/// The bytes that the pool of a device holds, which has none; and those of the device that are free, and all.
+pub(super) fn room(device: &Device) -> Result<(Option<u64>, Option<(usize, usize)>)> {
+    let found = context(device)?.memory();
+    found.map(|room| (None, Some(room))).map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
+}
+
+/// Frees memory that waits to be freed.
+pub(super) fn trim(device: &Device) -> Result<()> {
+    context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<amd::Memory>);
@@ -99,6 +110,10 @@ impl Memory {
 
     pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
+    }
+
+    pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
+        self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
     }
 
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -134,15 +149,31 @@ fn follow(stream: &amd::Stream, after: &[backend::Mark]) -> std::result::Result<
     })
 }
 
+impl Lane {
+    /// The point after all work so far, with its time.
+    pub(super) fn timed_mark(&self) -> Result<Mark> {
+        Mark::waited_for(&self.0, Waiting::Timed)
+    }
+}
+
 /// A point in a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark(Arc<amd::Event>);
 
 impl Mark {
     fn at_end(stream: &amd::Stream, sleeps: bool) -> Result<Mark> {
-        let waiting = if sleeps { Waiting::Sleeps } else { Waiting::Spins };
+        Mark::waited_for(stream, if sleeps { Waiting::Sleeps } else { Waiting::Spins })
+    }
+
+    fn waited_for(stream: &amd::Stream, waiting: Waiting) -> Result<Mark> {
         let made = stream.mark(waiting);
         made.map(|e| Mark(Arc::new(e))).map_err(|e| error::driver(&name(stream.context()), &e, "an event"))
+    }
+
+    /// The milliseconds between an earlier point and this one, both of which have been reached and have a time.
+    pub(super) fn milliseconds_since(&self, earlier: &Mark) -> Result<Option<f32>> {
+        let found = self.0.milliseconds_since(&earlier.0);
+        found.map_err(|e| error::driver(&name(self.0.context()), &e, "the time between two events"))
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -19,8 +19,8 @@ pub struct Context {
     device: &'static Device,
     /// The stream of copies and fills, each of which is waited for, so that no other work delays them.
     pub(super) copies: RawStream,
-    /// Unused events, by whether waiting for them blocks the thread.
-    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
+    /// Unused events, by [`super::Waiting`].
+    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 3],
     /// Memory to free when its uses have ended.
     deferred: Mutex<Vec<(u64, Vec<Arc<Event>>)>>,
     /// The error after which it is unknown which work has ended, if one has occurred.
@@ -45,7 +45,7 @@ impl Context {
         let calls = driver.calls();
         let _entered = enter(calls, device.raw)?;
         let copies = RawStream::new(calls)?;
-        let (events, deferred) = ([Mutex::default(), Mutex::default()], Mutex::default());
+        let (events, deferred) = (Default::default(), Mutex::default());
         Ok(Context { calls, device, copies, events, deferred, given_up: OnceLock::new() })
     }
 
@@ -100,6 +100,16 @@ impl Context {
         // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("hipMemGetInfo", unsafe { (self.calls.hipMemGetInfo)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
+    }
+
+    /// Frees memory that waits to be freed, after the work that uses it has ended.
+    ///
+    /// # Errors
+    /// If the device is lost, or is abandoned.
+    pub fn trim(&self) -> Result<(), DriverError> {
+        let _entered = self.enter()?;
+        self.free_deferred(true);
+        Ok(())
     }
 
     /// Registers memory that the next allocation frees, once `uses` have ended.

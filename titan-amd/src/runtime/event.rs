@@ -14,6 +14,8 @@ pub enum Waiting {
     Spins,
     /// It sleeps: for threads that do nothing else.
     Sleeps,
+    /// It spins, and the device stores the time of the point: see [`Event::milliseconds_since`].
+    Timed,
 }
 
 /// A point in the work of a stream, recorded once. It returns to the pool of its context when dropped.
@@ -101,6 +103,23 @@ impl Event {
     }
 }
 
+impl Event {
+    /// The milliseconds between an earlier point and this one, both of which have been waited for; negative in the other order. `None` if one
+    /// of them has no event, because the runtime created none.
+    ///
+    /// # Errors
+    /// If one of them was not recorded with [`Waiting::Timed`], or has not been reached, or the runtime fails.
+    pub fn milliseconds_since(&self, earlier: &Event) -> Result<Option<f32>, DriverError> {
+        let (Some(from), Some(to)) = (earlier.raw(), self.raw()) else { return Ok(None) };
+        let calls = self.context.calls;
+        let _entered = self.context.enter()?;
+        let mut milliseconds = 0.0f32;
+        // SAFETY: `milliseconds` is writable storage for a float, and events are never destroyed.
+        let code = unsafe { (calls.hipEventElapsedTime)(&raw mut milliseconds, from, to) };
+        calls.check("hipEventElapsedTime", code).map(|()| Some(milliseconds))
+    }
+}
+
 impl Drop for Event {
     fn drop(&mut self) {
         // No reference to the event is left, so no wait for its old work can be affected when it is recorded again.
@@ -113,6 +132,7 @@ impl Waiting {
         match self {
             Waiting::Spins => 0,
             Waiting::Sleeps => 1,
+            Waiting::Timed => 2,
         }
     }
 
@@ -120,6 +140,7 @@ impl Waiting {
         let untimed = EVENT_DISABLE_TIMING;
         match self {
             Waiting::Spins => untimed,
+            Waiting::Timed => 0,
             Waiting::Sleeps => untimed | EVENT_BLOCKING_SYNC,
         }
     }

@@ -89,6 +89,24 @@ impl Memory {
         context.copies.wait(context)
     }
 
+    /// Overwrites bytes with this one, and blocks until that has ended. Waits for no other work.
+    ///
+    /// # Errors
+    /// If there are fewer, or the runtime fails.
+    pub fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<(), DriverError> {
+        self.check_range("hipMemsetD8Async", offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (context, stream) = (self.context, self.context.copies.raw());
+        let _entered = context.enter()?;
+        let target = pointer(self.address(offset));
+        // SAFETY: the range lies inside of the memory, whose bytes belong to the device.
+        let code = unsafe { (context.calls.hipMemsetD8Async)(target, value, bytes, stream) };
+        context.calls.check("hipMemsetD8Async", code)?;
+        context.copies.wait(context)
+    }
+
     /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors

@@ -80,6 +80,7 @@ table! {
     hipEventRecord(HipEvent, HipStream) -> Code;
     hipEventQuery(HipEvent) -> Code;
     hipEventSynchronize(HipEvent) -> Code;
+    hipEventElapsedTime(*mut f32, HipEvent, HipEvent) -> Code;
 }
 
 impl std::fmt::Debug for Table {

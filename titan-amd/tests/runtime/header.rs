@@ -51,6 +51,7 @@ fn spelled(function: &str, ty: &str) -> String {
         "c_uint" => "unsigned",
         "u8" => "unsigned char",
         "usize" => "size_t",
+        "f32" => "float",
         "Code" => "hipError_t",
         "DevicePtr" => "void*",
         _ => return handle.unwrap_or_else(|| panic!("the type `{ty}` of `{function}` has no spelling in C")),

@@ -200,6 +200,11 @@ codes! {
     ForeignGpu "T1107" Titan "an AMD GPU for which there is no code, at run time";
     CodeObject "T1108" Titan "a code object that cannot be loaded";
     LaunchMemory "T1109" Titan "a launch that needs more shared memory than the device has";
+    HostUnwritten "T1110" Titan "elements that are read before something has written them";
+    HostCopy "T1111" Titan "a copy between tensors or to a slice of another shape";
+    AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
+    EventTime "T1113" Titan "events between which there is no time";
+    Strided "T1114" Titan "strides of borrowed memory that leave it or let elements overlap";
 }
 
 impl fmt::Display for Code {

@@ -5,60 +5,30 @@
 //! it, and tiles that loops around it carry; and [`OTHER_REGISTERS`] for everything else. With `ptxas` 12.9, of 128 rows and one warpgroup,
 //! 208 columns take 252 registers, 216 have spills.
 //!
-//! | threads | registers of each |
-//! |---|---|
-//! | of a role that requests a number (`setmaxnreg`) | this number |
-//! | others | an equal part of the multiprocessor's, of whole warpgroups, in units of 8 |
-//! | all | at most as many as an instruction addresses |
-//!
-//! Deliberately absent: other tiles, which are loaded, computed or stored in parts; and scalars. [`super::estimate`] estimates those.
+//! Deliberately absent: other tiles, which are loaded, computed or stored in parts; and scalars ([`super::registers`]).
 
-use super::estimate::{is_mma, live, registers};
+use super::registers::{Held, OfRole, Peak, entry, for_tiles, with_others};
 use super::table::OTHER_REGISTERS;
-use crate::collections::SortedMap;
 use crate::diag::counted;
-use crate::ir::{Def, Kernel, NvGroup, NvOp, OpId, OpKind, TtgOp, Value};
+use crate::ir::Kernel;
 use crate::plan::LowerError;
 use crate::target::Target;
 
-/// The number of warps up to which threads get equal parts of the registers: those of a warpgroup.
-const WHOLE: u32 = 4;
-
-/// An MMA at which a thread would hold too many accumulators.
-struct Held {
-    at: OpId,
-    registers: u32,
-    /// The role that executes it.
-    role: Option<usize>,
-    /// The number of registers of a thread.
-    each: u32,
-}
-
-/// Checks the accumulators of a barrier program. Returns the maximum number of registers of tiles that a thread holds.
+/// Checks the accumulators of a barrier program.
 ///
 /// # Errors
 /// The MMA with the most, if they do not fit; or that there are more warps than a program has.
-pub(super) fn check(program: &Kernel, target: &Target) -> Result<u32, LowerError> {
+pub(super) fn check(program: &Kernel, target: &Target, held: &Held) -> Result<(), LowerError> {
     let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
     if warps > target.max_warps {
         return Err(too_many_warps(program, target, warps));
     }
-    let limits = Limits::of(program, target);
-    let mut worst: Option<Held> = None;
-    let all = live(program, &mut |at, live| {
-        if !is_mma(&program.op(at).kind) {
-            return;
-        }
-        let held =
-            live.iter().filter(|v| is_kept(program, **v)).map(|v| registers(program, *v)).fold(0, u32::saturating_add);
-        let role = limits.role_of(at);
-        let each = limits.registers(role);
-        let beyond = worst.as_ref().is_none_or(|worst| held > worst.registers);
-        if held.saturating_add(OTHER_REGISTERS) > each && beyond {
-            worst = Some(Held { at, registers: held, role, each });
-        }
-    });
-    worst.map_or(Ok(all), |held| Err(error(program, target, &held)))
+    let over = held.of_roles.iter().filter_map(|of| Some((of, of.accumulators?)));
+    let over = over.filter(|(of, most)| most.registers > for_tiles(of.each));
+    match over.max_by_key(|(_, most)| most.registers) {
+        Some((of, most)) => Err(error(program, target, (of, most))),
+        None => Ok(()),
+    }
 }
 
 /// The error of a kernel whose roles have too many warps; its place is the kernel, which declares them.
@@ -73,67 +43,8 @@ fn too_many_warps(program: &Kernel, target: &Target, warps: u32) -> LowerError {
     LowerError { help, of_instance: false, ..LowerError::of_kernel(&program.sig.full_name(), message) }
 }
 
-/// The registers that the threads of a program have.
-pub(super) struct Limits {
-    /// The role of each operation that has one.
-    role_of: SortedMap<OpId, usize>,
-    /// The number of registers that roles request.
-    requested: SortedMap<usize, u32>,
-    /// The number with which every thread begins.
-    entry: u32,
-    /// The number that an instruction addresses.
-    most: u32,
-}
-
-impl Limits {
-    pub(super) fn of(program: &Kernel, target: &Target) -> Limits {
-        let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
-        let (mut role_of, mut requested) = (SortedMap::new(), SortedMap::new());
-        program.walk(&mut |_, op| {
-            if op.kind == OpKind::Ttg(TtgOp::Roles) {
-                for (role, block) in op.regions.iter().enumerate() {
-                    program.walk_block(*block, &mut |id, op| {
-                        role_of.insert(id, role);
-                        if let OpKind::Nv(NvOp::SetMaxNReg { registers }) = op.kind {
-                            requested.insert(role, registers);
-                        }
-                    });
-                }
-            }
-        });
-        Limits { role_of, requested, entry: entry(warps, target), most: target.registers }
-    }
-
-    /// The role that executes an operation.
-    pub(super) fn role_of(&self, op: OpId) -> Option<usize> {
-        self.role_of.get(&op).copied()
-    }
-
-    /// The number of registers of a thread of a role, or of a program without roles.
-    pub(super) fn registers(&self, role: Option<usize>) -> u32 {
-        role.and_then(|role| self.requested.get(&role).copied()).unwrap_or(self.entry).min(self.most)
-    }
-}
-
-/// The number of registers with which each thread of so many warps begins.
-fn entry(warps: u32, target: &Target) -> u32 {
-    target.equal_registers(warps.max(1).next_multiple_of(WHOLE).saturating_mul(target.lanes))
-}
-
-/// Whether a tile is an accumulator, or carried by a loop.
-fn is_kept(program: &Kernel, value: Value) -> bool {
-    match program.value(value).def {
-        Def::BlockArg(..) => true,
-        Def::Param(_) => false,
-        Def::Result(op, _) => {
-            let kind = &program.op(op).kind;
-            is_mma(kind) || matches!(kind, OpKind::Nv(NvOp::WaitGroup { group: NvGroup::Wgmma, .. }))
-        }
-    }
-}
-
-fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
-    let op = program.op(held.at);
+fn error(program: &Kernel, target: &Target, (held, most): (&OfRole, Peak)) -> LowerError {
+    let op = program.op(most.at);
     let warps = program.laid_out.as_deref().map_or(1, |laid| laid.warps);
     let role = held.role.and_then(|role| program.roles.get(role));
     let own = role.map_or(warps, |role| role.warps);
@@ -151,15 +62,15 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
          registers of accumulators besides {OTHER_REGISTERS} others, of {}",
         target.name,
         counted(own, "warp"),
-        held.registers,
+        most.registers,
         held.each,
     );
     // With twice the warps, a thread holds half of them, and the other warps keep what they have.
     let others = warps.saturating_sub(own);
     let fits = |more: &u32| {
         let warps = others.saturating_add(*more);
-        let half = held.registers.saturating_mul(own).div_ceil(*more);
-        warps <= target.max_warps && half + OTHER_REGISTERS <= entry(warps, target).min(target.registers)
+        let half = most.registers.saturating_mul(own).div_ceil(*more);
+        warps <= target.max_warps && with_others(half) <= entry(warps, target).min(target.registers)
     };
     let more = (1..=4).map(|n| own << n).find(fits);
     let help = match (role, more) {
@@ -167,10 +78,10 @@ fn error(program: &Kernel, target: &Target, held: &Held) -> LowerError {
             format!("give the role `{}` {}, or use smaller tiles", role.name, counted(more, "warp"))
         }
         (_, _) => {
-            let elements = held.each.saturating_sub(OTHER_REGISTERS).saturating_mul(own * target.lanes);
+            let elements = for_tiles(held.each).saturating_mul(own * target.lanes);
             let all = if own == 1 { "1 warp holds".to_owned() } else { format!("{own} warps hold") };
             format!("use smaller tiles: {all} at most {elements} elements of 32 bits")
         }
     };
-    LowerError { of_registers: true, ..LowerError::refused(program, Some(held.at), message, &help) }
+    LowerError { of_registers: true, ..LowerError::refused(program, Some(most.at), message, &help) }
 }

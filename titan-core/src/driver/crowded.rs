@@ -1,4 +1,4 @@
-//! Notes about tiles that take more registers than a thread has, and about rows that warpgroups share.
+//! What is said about tiles that take more registers than a thread has, and about rows that warpgroups share.
 //!
 //! What does not fit in registers the assembler keeps in local memory, and it says so in its own output at most. Accumulators that cannot
 //! fit are an error ([`super::accumulators`]). Here all tiles count that are live at an operation that nothing is moved across: an MMA, a
@@ -21,96 +21,84 @@
 //! Deliberately absent: scalars and addresses, which are not counted one by one; tiles that the assembler could compute later but does not, so
 //! that it may spill where there is no note (128 × 256 × 128, causal: 664 bytes); errors.
 
-use super::Made;
-use super::accumulators::Limits;
-use super::estimate::{is_fixed, live, registers};
+use super::log::{Alternative, Log, Why};
+use super::registers::Held;
 use super::rings::at_line;
-use super::schedule::Roles;
+use super::schedule::{Roles, Schedule};
 use super::table::OTHER_REGISTERS;
-use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Effect, Kernel, Loc, LocalOp, OpKind, Value};
+use crate::ir::{Kernel, Loc, LocalOp, OpKind};
 use crate::lane::GroupMma;
-use crate::plan::Method;
+use crate::plan::{Method, Plan};
+use std::fmt;
 
 /// The registers for the addresses of copies that the threads of a program without roles start besides their computation.
 const COPYING: u32 = 8;
 
-/// The most registers that the tiles of a role take.
-struct Most {
-    registers: u32,
-    loc: Loc,
+/// What probably makes a program slow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Crowded {
+    /// The tiles of a thread and the others take more registers than it has.
+    Tiles {
+        /// The role that it executes, if the kernel declares it.
+        role: Option<String>,
+        /// The number of registers of a thread.
+        each: u32,
+        tiles: u32,
+        others: u32,
+        loc: Loc,
+    },
+    /// Warpgroups share rows that are reduced.
+    Rows {
+        groups: u32,
+        rows: u32,
+        /// The rows of one warpgroup.
+        each: u32,
+    },
 }
 
-/// The notes about a compiled kernel.
-pub(super) fn notes(made: &Made) -> Vec<String> {
-    let program = &made.barriers;
-    let limits = Limits::of(program, &made.plan.target);
-    let small = computed_again(program);
-    let mut most: SortedMap<Option<usize>, Most> = SortedMap::new();
-    live(program, &mut |at, live| {
-        let op = program.op(at);
-        if !is_fixed(&op.kind) {
-            return;
+impl fmt::Display for Crowded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Crowded::Tiles { role, each, tiles, others, loc } => {
+                let who = role.as_ref().map_or_else(|| "a thread".to_owned(), |role| format!("a thread of `{role}`"));
+                let at = at_line(*loc);
+                write!(
+                    f,
+                    "{who} has {each} registers, and tiles take {tiles} of them, besides about {others} for addresses and counters: probably \
+                     some lie in local memory, which is slow, and smaller tiles are faster{at}"
+                )
+            }
+            Crowded::Rows { groups, rows, each } => write!(
+                f,
+                "{groups} warpgroups share rows of MMAs, and reduce these through shared memory: {rows} rows are not a multiple of {}, \
+                 {each} for each warpgroup",
+                each * groups
+            ),
         }
-        let tiles = live.iter().filter(|v| !small.contains(v)).map(|v| registers(program, *v));
-        let registers = tiles.fold(0, u32::saturating_add);
-        let most = most.entry(limits.role_of(at)).or_insert(Most { registers: 0, loc: op.loc });
-        if registers > most.registers {
-            *most = Most { registers, loc: op.loc };
-        }
-    });
-    let mut notes = SortedSet::new();
-    for (role, Most { registers, loc }) in most {
-        let each = limits.registers(role);
-        let others = if role.is_some() { OTHER_REGISTERS } else { OTHER_REGISTERS + COPYING };
-        if registers.saturating_add(others) <= each {
-            continue;
-        }
-        let name = role.filter(|_| made.schedule.roles == Roles::Kept).and_then(|role| program.roles.get(role));
-        let who = name.map_or_else(|| "a thread".to_owned(), |role| format!("a thread of `{}`", role.name));
-        let at = at_line(loc);
-        notes.insert(format!(
-            "{who} has {each} registers, and tiles take {registers} of them, besides about {others} for addresses and counters: \
-             probably some lie in local memory, which is slow, and smaller tiles are faster{at}"
-        ));
     }
-    notes.extend(shared_rows(made));
-    notes.into_iter().collect()
 }
 
-/// The notes about rows of MMAs that warpgroups share although they are reduced.
-fn shared_rows(made: &Made) -> SortedSet<String> {
+/// Adds to the log what is crowded in a program, of which this is held in registers.
+pub(super) fn say(log: &mut Log, (schedule, plan): (&Schedule, &Plan), [laid_out, program]: [&Kernel; 2], held: &Held) {
+    for (of, tiles) in held.of_roles.iter().filter_map(|of| Some((of, of.tiles?))) {
+        let others = if of.role.is_some() { OTHER_REGISTERS } else { OTHER_REGISTERS + COPYING };
+        if tiles.registers.saturating_add(others) > of.each {
+            let role = of.role.filter(|_| schedule.roles == Roles::Kept).and_then(|role| program.roles.get(role));
+            let (role, loc) = (role.map(|role| role.name.clone()), program.op(tiles.at).loc);
+            let crowded = Crowded::Tiles { role, each: of.each, tiles: tiles.registers, others, loc };
+            log.add(Alternative::Registers, Why::Crowded(crowded));
+        }
+    }
     let mut across = false;
-    made.laid_out.walk(&mut |_, op| {
+    laid_out.walk(&mut |_, op| {
         across |= matches!(op.kind, OpKind::Local(LocalOp::Fold { parts, .. }) if parts > 1);
     });
-    let mut notes = SortedSet::new();
-    for mma in made.plan.mmas.values().filter(|_| across) {
+    for mma in plan.mmas.values().filter(|_| across) {
         let Method::Group(atom) = mma.method else { continue };
         let groups = (1 << mma.acc.warp_bits().len()) / GroupMma::WARPS;
-        let ([rows, ..], together) = (mma.extents, atom.m * groups);
-        if !rows.is_multiple_of(together) {
-            notes.insert(format!(
-                "{groups} warpgroups share rows of MMAs, and reduce these through shared memory: {rows} rows are not a multiple of {together}, \
-                 {} for each warpgroup",
-                atom.m
-            ));
+        let ([rows, ..], each) = (mma.extents, atom.m);
+        if !rows.is_multiple_of(each * groups) {
+            log.add(Alternative::Registers, Why::Crowded(Crowded::Rows { groups, rows, each }));
         }
     }
-    notes
-}
-
-/// The tiles that take no registers of their own: broadcasts, what is computed from scalars alone, and what is loaded from shared memory, such
-/// as the fragments of MMAs of warps, which are loaded one by one.
-fn computed_again(program: &Kernel) -> SortedSet<Value> {
-    let mut small = SortedSet::new();
-    program.walk(&mut |_, op| {
-        let from_scalars = || op.args.iter().all(|v| small.contains(v) || program.ty(*v).tile_shape().is_none());
-        let pure = op.kind.effect() == Effect::Pure && op.regions.is_empty();
-        let moved = matches!(op.kind, OpKind::Broadcast { .. } | OpKind::Local(LocalOp::Load));
-        if moved || pure && from_scalars() {
-            small.extend(op.results.iter().copied());
-        }
-    });
-    small
 }

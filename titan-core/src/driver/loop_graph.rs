@@ -27,8 +27,8 @@
 //!
 //! Deliberately absent: bank conflicts, registers of numbers, instructions for addresses.
 
-use super::estimate::registers;
 use super::order::is_product;
+use super::registers::registers;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::op_table::mnemonic;
 use crate::ir::{Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};

@@ -20,12 +20,15 @@ mod backend;
 mod cluster;
 mod crowded;
 mod estimate;
+mod log;
 mod loop_graph;
-mod not_chosen;
+mod notes;
 mod order;
 pub mod passes;
+mod registers;
 mod rings;
 mod road;
+mod roles;
 mod rule;
 mod schedule;
 mod swing;
@@ -48,8 +51,15 @@ use crate::plan::{self, LowerError, MmaPlan, Plan};
 use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
+use log::{Alternative, Log, Why};
 use road::{InStages, Stop};
 use rule::Filled;
+
+/// For this repository's tests only, and no part of the stable interface: the passes with the facts that they need, give and invalidate.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::road::{Fact, Pass, ROAD, followed};
+}
 
 /// All stages of a kernel on the way to the code of a machine, for printing.
 #[derive(Clone, Debug)]
@@ -72,13 +82,23 @@ pub struct Stages {
     pub code: Code,
 }
 
+/// What is compiled of a kernel for a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    /// The variants.
+    pub variants: Vec<Variant>,
+    /// For a machine with bulk copies, why there is no variant with these, or why some tiles of the first one are not copied in bulk: as
+    /// [`why_not_bulk`] tells it.
+    pub not_in_bulk: Vec<String>,
+}
+
 /// Compiles a kernel for a machine. Variants for aligned arguments come first, then one for aligned inputs and any outputs where launches may
 /// need it, then those for arbitrary arguments; among these, variants for
 /// devices that allow more shared memory come first. The last variant has no assumptions, except about the shared memory of the device if the
 /// kernel needs more than every device allows.
 ///
 /// For a machine with bulk copies there are only variants for aligned inputs that use bulk copies or MMAs of warpgroups, perhaps none at
-/// all ([`why_not_bulk`]); such a machine also runs the code for older machines. A variant with clusters is followed by one without, for
+/// all; such a machine also runs the code for older machines. A variant with clusters is followed by one without, for
 /// launches with too few tiles.
 ///
 /// `source` is the user's file and the line on which the kernel begins, for line information.
@@ -90,43 +110,54 @@ pub fn compile(
     backend: &dyn Backend,
     source: Option<(&str, u32)>,
 ) -> Result<Vec<Variant>, LowerError> {
-    let target = known(kernel, backend)?;
-    // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
-    let most = if target.base.is_none() {
-        Arguments::Any
-    } else if may_gain(kernel, &target) {
-        Arguments::AlignedInputs
-    } else {
-        return Ok(Vec::new());
-    };
-    compile_for(kernel, (backend, &target), most, source)
+    explained(kernel, backend, source).map(|compiled| compiled.variants)
 }
 
-/// The variants of a kernel for a target, for aligned arguments up to those that are `most`.
+/// The variants of [`compile`], and why not all is copied in bulk.
+///
+/// # Errors
+/// Those of [`compile`].
+pub fn explained(
+    kernel: &Verified,
+    backend: &dyn Backend,
+    source: Option<(&str, u32)>,
+) -> Result<Compiled, LowerError> {
+    let target = known(kernel, backend)?;
+    if target.base.is_none() {
+        return compile_for(kernel, (backend, &target), Arguments::Any, source);
+    }
+    match no_gain(kernel, &target) {
+        // Arguments that are not aligned are left to the code for older machines, since none of their tiles can be copied in bulk.
+        None => compile_for(kernel, (backend, &target), Arguments::AlignedInputs, source),
+        Some(not_in_bulk) => Ok(Compiled { not_in_bulk, ..Compiled::default() }),
+    }
+}
+
+/// What is compiled of a kernel for a target, for aligned arguments up to those that are `most`.
 fn compile_for(
     kernel: &Verified,
     (backend, target): (&dyn Backend, &Target),
     most: Arguments,
     source: Option<(&str, u32)>,
-) -> Result<Vec<Variant>, LowerError> {
-    let mut variants = Vec::new();
+) -> Result<Compiled, LowerError> {
+    let mut all = Compiled::default();
     for arguments in Arguments::ALL.into_iter().take_while(|arguments| *arguments <= most) {
         let made = || for_devices(kernel, (backend, target), arguments, source);
         match arguments {
-            Arguments::Aligned if plan::has_wide_accesses(kernel) => variants.extend(made()?),
+            Arguments::Aligned if plan::has_wide_accesses(kernel) => all = made()?,
             Arguments::AlignedInputs if plan::plan(kernel, target, true).gains_from_any_outputs(kernel) => {
                 // Launches that it would serve have other code, so it may not fit.
-                variants.extend(made().unwrap_or_default());
+                all.variants.extend(made().unwrap_or_default().variants);
             }
             // Equal to a variant that there is anyway.
             Arguments::Aligned | Arguments::AlignedInputs => {}
-            Arguments::Any => variants.extend(made()?),
+            Arguments::Any => all.variants.extend(made()?.variants),
         }
     }
-    Ok(variants)
+    Ok(all)
 }
 
-/// The variants of [`compile`], and if they all have assumptions those without bulk copies and MMAs of warpgroups, of which the last one has no
+/// The same, and if all variants have assumptions those without bulk copies and MMAs of warpgroups, of which the last one has no
 /// assumptions: for kernels that have no code for older machines.
 ///
 /// # Errors
@@ -135,13 +166,13 @@ pub fn compile_alone(
     kernel: &Verified,
     backend: &dyn Backend,
     source: Option<(&str, u32)>,
-) -> Result<Vec<Variant>, LowerError> {
-    let mut variants = compile(kernel, backend, source)?;
-    if !variants.last().is_some_and(Variant::takes_all_arguments) {
+) -> Result<Compiled, LowerError> {
+    let mut all = explained(kernel, backend, source)?;
+    if !all.variants.last().is_some_and(Variant::takes_all_arguments) {
         let target = backend.target().like_its_base();
-        variants.extend(compile_for(kernel, (backend, &target), Arguments::Any, source)?);
+        all.variants.extend(compile_for(kernel, (backend, &target), Arguments::Any, source)?.variants);
     }
-    Ok(variants)
+    Ok(all)
 }
 
 /// The variants for some arguments: one for the least shared memory in which the kernel fits, if possible what every device allows, and before
@@ -152,7 +183,7 @@ fn for_devices(
     (backend, target): (&dyn Backend, &Target),
     arguments: Arguments,
     source: Option<(&str, u32)>,
-) -> Result<Vec<Variant>, LowerError> {
+) -> Result<Compiled, LowerError> {
     let (granted, (mut wanted, first)) = in_least_memory(target, |target| {
         let prepared = prepared(kernel, target, arguments, None)?;
         Ok((prepared.filled.schedule.clone(), finished(kernel, target, prepared)?))
@@ -181,11 +212,9 @@ fn for_devices(
     if granted > 0 {
         let (_, first) = &mut of_access[0];
         let bytes = first.lowered.func.shared_bytes;
-        first.notes.push(format!(
-            "a program needs {bytes} bytes of shared memory: no device runs it that allows less than {} KiB",
-            granted / 1024
-        ));
+        first.log.add(Alternative::Devices(granted), Why::Takes(bytes));
     }
+    let not_in_bulk = of_access[0].1.not_in_bulk();
     let mut variants = Vec::new();
     for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.gains()) {
         for done in with_one_alone(kernel, target, arguments, done) {
@@ -193,7 +222,7 @@ fn for_devices(
             variants.push(variant::of(kernel, done, code, bytes));
         }
     }
-    Ok(variants)
+    Ok(Compiled { variants, not_in_bulk })
 }
 
 /// What is made for the least shared memory in which it fits, of the sizes that the target's devices allow; and that size, or 0 if every
@@ -238,28 +267,31 @@ pub fn why_not_bulk(kernel: &Verified, backend: &dyn Backend) -> Result<Vec<Stri
     if target.base.is_none() {
         return Ok(vec![format!("{} has no bulk copies of tiles", target.name)]);
     }
-    if may_gain(kernel, &target) && plan::has_wide_accesses(kernel) {
-        let made = made(kernel, &target, Arguments::Aligned)?;
-        if made.gains() {
-            return Ok(why::copied_by_threads(kernel, &made));
-        }
+    match no_gain(kernel, &target) {
+        Some(why) => Ok(why),
+        None => Ok(in_least_memory(&target, |target| made(kernel, target, Arguments::Aligned))?.1.not_in_bulk()),
     }
-    Ok(why::no_gain(kernel, &target))
 }
 
-/// Whether the code of a kernel may have bulk copies or MMAs of warpgroups, which the base of a machine lacks: a cheap test, before anything
-/// is compiled.
-fn may_gain(kernel: &Verified, target: &Target) -> bool {
-    if target.group_atoms.is_empty() {
-        return !kernel.roles.is_empty() || !rings::pipelined_loops(kernel).is_empty();
+/// Why the code of a kernel has neither bulk copies nor MMAs of warpgroups, which the base of a machine lacks; `None` if it may have. A cheap
+/// test, before anything is compiled.
+fn no_gain(kernel: &Verified, target: &Target) -> Option<Vec<String>> {
+    if !plan::has_wide_accesses(kernel) {
+        return Some(vec![Why::Elements.to_string()]);
     }
+    let plan = plan::plan(kernel, target, true);
     let of_groups = |mma: &MmaPlan| {
         let ([m, n, k], (a, b)) = (mma.extents, mma.staged);
         let fits =
             |t: MmaAtom| (t.a, t.b) == (a, b) && m.is_multiple_of(t.m) && n.is_multiple_of(8) && k.is_multiple_of(t.k);
         target.group_atoms.iter().any(|atom| fits(atom.mma))
     };
-    !kernel.roles.is_empty() || plan::plan(kernel, target, true).mmas.values().any(of_groups)
+    let may_gain = if target.group_atoms.is_empty() {
+        !rings::pipelined_loops(kernel).is_empty()
+    } else {
+        plan.mmas.values().any(of_groups)
+    };
+    if may_gain || !kernel.roles.is_empty() { None } else { Some(why::not_in_bulk(kernel, &plan, None).without_bulk()) }
 }
 
 /// The stages of a kernel on the way to one variant, for some arguments; for devices that allow a program this
@@ -324,7 +356,8 @@ struct Made {
     loops: Kernel,
     barriers: Kernel,
     lowered: Lowered,
-    notes: Vec<String>,
+    /// What was rejected for it.
+    log: Log,
     /// The condition on a launch under which its cluster pays off, if it has one and that depends on the launch.
     pays: Option<HostExpr>,
 }
@@ -333,6 +366,12 @@ impl Made {
     /// Whether the machine gains from code of its own: it runs no code for an older machine, or this code has what that lacks.
     fn gains(&self) -> bool {
         self.plan.target.base.is_none() || self.plan.uses_warpgroups() || !self.lowered.func.maps.is_empty()
+    }
+
+    /// Why it has no bulk copies, or why some of its tiles are not copied in bulk.
+    fn not_in_bulk(&self) -> Vec<String> {
+        let why = self.log.without_bulk();
+        if why.is_empty() && !self.gains() { vec![Why::NoBulk.to_string()] } else { why }
     }
 
     fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
@@ -362,12 +401,8 @@ struct Prepared {
     laid_out: Kernel,
     /// The same with its loops expanded, where the schedule was tried.
     loops: Option<InStages>,
-    /// Why it has no cluster.
-    no_cluster: Option<NoCluster>,
     /// As [`Made::pays`].
     pays: Option<HostExpr>,
-    /// What the modulo scheduler placed.
-    placed: Option<String>,
 }
 
 /// Chooses the schedule of a kernel.
@@ -383,14 +418,16 @@ fn prepared(
     let chosen = cluster::choose(&laid_out, target, without);
     filled.schedule.cluster = chosen.as_ref().ok().copied();
     let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
+    if let (Err(why), Some(_)) = (chosen, target.box_copies()) {
+        filled.log.add(Alternative::Cluster, Why::NoCluster(why));
+    }
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
     filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    let (loops, placed) = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles))
-    {
-        Scheduler::Swing => swing::place(&laid_out, target, &mut filled.schedule, kernel.sig.scheduler.is_some()),
-        Scheduler::Rule => (None, None),
+    let loops = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
+        Scheduler::Swing => swing::place(&laid_out, target, &mut filled, kernel.sig.scheduler.is_some()),
+        Scheduler::Rule => None,
     };
-    Ok(Prepared { filled, laid_out, loops, no_cluster: chosen.err(), pays, placed })
+    Ok(Prepared { filled, laid_out, loops, pays })
 }
 
 /// The scheduler of kernels that name none: the modulo scheduler for loops over `pipelined(..)` on machines whose threads copy tiles and issue MMAs
@@ -410,23 +447,16 @@ fn default_scheduler(target: &Target, roles: Roles) -> Scheduler {
 /// Compiles a kernel by the schedule that was chosen for it; if its barrier program cannot be verified, by the first simpler one whose
 /// program can.
 fn finished(kernel: &Verified, target: &Target, prepared: Prepared) -> Result<Made, LowerError> {
-    let Prepared { filled, laid_out, loops, no_cluster, pays, placed } = prepared;
+    let Prepared { filled, laid_out, loops, pays } = prepared;
     let simpler = filled.schedule.simpler();
-    let why = match carried_out(kernel, filled, laid_out, loops) {
-        Ok(mut made) => {
-            if made.gains() && target.base.is_some() {
-                made.notes.extend(not_chosen::notes(&made, no_cluster));
-            }
-            made.notes.extend(crowded::notes(&made));
-            made.notes.extend(placed);
-            return Ok(Made { pays, ..made });
-        }
+    let why = match carried_out(filled, laid_out, loops) {
+        Ok(made) => return Ok(Made { pays, ..made }),
         Err(Stop::Refused(error)) => return Err(error),
         Err(Stop::Unproven(error)) => error,
     };
     let fallen = simpler.iter().find_map(|schedule| given(kernel, target, schedule).ok());
     let Some(mut made) = fallen else { return Err(why) };
-    made.notes.push(format!("{FALLBACK}: {}", why.message));
+    made.log.add(Alternative::First, Why::Refused(why));
     Ok(made)
 }
 
@@ -447,7 +477,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";
         return Err(LowerError::of_kernel(&kernel.sig.full_name(), message.to_owned()).into());
     }
-    carried_out(kernel, filled, laid_out, None)
+    carried_out(filled, laid_out, None)
 }
 
 fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
@@ -457,16 +487,12 @@ fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Res
 }
 
 /// Compiles the laid-out kernel to lane IR, as the schedule says; `loops` is what the schedule makes of it, if that is known.
-fn carried_out(kernel: &Verified, filled: Filled, laid_out: Kernel, loops: Option<InStages>) -> Result<Made, Stop> {
-    let Filled { schedule, rings, plan } = filled;
+fn carried_out(filled: Filled, laid_out: Kernel, loops: Option<InStages>) -> Result<Made, Stop> {
+    let Filled { schedule, rings, plan, mut log } = filled;
     let loops = loops.map_or_else(|| InStages::of(&laid_out, &schedule.bodies), Ok)?;
     let [scheduled, loops] = loops.kernels(schedule.unmasked);
-    let barriers = road::barriers(&rings, &plan, (&laid_out, &schedule.bodies), &loops)?;
+    let (barriers, held) = road::barriers(&rings, &plan, (&laid_out, &schedule.bodies), &loops, &mut |_, _, _| ())?;
     let lowered = lower::lower(&barriers, &plan.target)?;
-    let notes = rule::notes(kernel, &schedule, plan.target.name);
-    let mut made = Made { schedule, rings, plan, laid_out, scheduled, loops, barriers, lowered, notes, pays: None };
-    if made.gains() && made.plan.target.base.is_some() {
-        made.notes.extend(why::copied_by_threads(kernel, &made));
-    }
-    Ok(made)
+    crowded::say(&mut log, (&schedule, &plan), [&laid_out, &barriers], &held);
+    Ok(Made { schedule, rings, plan, laid_out, scheduled, loops, barriers, lowered, log, pays: None })
 }

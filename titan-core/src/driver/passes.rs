@@ -6,7 +6,7 @@
 //! Deliberately absent: the passes after rings, whose results `titan emit --stage` prints.
 
 use super::Arguments;
-use super::rule;
+use super::{notes, rule};
 use crate::ir::Kernel;
 use crate::pipeline::fence::{self, Mode};
 use crate::target::Target;
@@ -120,11 +120,11 @@ fn place_fences_tilelang(kernel: Kernel, options: &Options) -> Result<Passed, St
 fn choose_rings(kernel: Kernel, options: &Options) -> Result<Passed, String> {
     let verified = verify(kernel).map_err(|e| e.first().map_or_else(String::new, |e| e.title.clone()))?;
     let filled = rule::fill(&verified, &options.target, Arguments::Aligned).map_err(|e| e.message)?;
-    let notes = rule::notes(&verified, &filled.schedule, options.target.name);
+    let notes = notes::chosen(&verified, &filled.schedule, options.target.name);
     if notes.is_empty() {
         return Err(
             "it has no loop over `pipelined(..)` and no roles that another schedule would serve better".to_owned()
         );
     }
-    Ok(Passed { kernel: filled.rings.into_kernel(), notes })
+    Ok(Passed { kernel: filled.rings.into_kernel(), notes: [notes, filled.log.told()].concat() })
 }

@@ -1,6 +1,7 @@
 //! Applies the part of a schedule that concerns rings: slots, roles, and loops with prefetching.
 
 use super::ahead;
+use super::log::Why;
 use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
@@ -17,14 +18,17 @@ use crate::pipeline::split::split;
 use crate::pipeline::unmask::has_masks;
 use crate::verify::{Verified, verify};
 
-/// The kernel with the rings of a schedule; `None` if the schedule cannot be applied, or the result does not verify.
+/// The kernel with the rings of a schedule.
 ///
 /// The result may have additional conditions on a launch only if there is another variant without them: a schedule for arbitrary arguments
 /// adds none.
-pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verified> {
+///
+/// # Errors
+/// Why the schedule cannot be applied, or that the result does not verify.
+pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verified, Why> {
     let mut made: Kernel = (**kernel).clone();
     if made.pipes.len() != schedule.slots.len() {
-        return None;
+        return Err(Why::Depends);
     }
     let changes = schedule.roles != Roles::Kept
         || schedule.peeled
@@ -36,9 +40,33 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
     if !changes {
-        return Some(kernel.clone());
+        return Ok(kernel.clone());
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
+    made = ahead_in_loops(made, schedule).ok_or(Why::Depends)?;
+    if schedule.persistent {
+        made = persistent(&made, RASTER_ROWS).map_err(Why::NoWalk)?;
+    }
+    if schedule.grouped {
+        made = grouped(&made, RASTER_ROWS).ok_or(Why::OneTile)?;
+    }
+    made = in_turn(made, schedule).ok_or(Why::FewSlots)?;
+    if schedule.shifted {
+        made = shift(&made).ok_or(Why::Depends)?;
+    }
+    if schedule.peeled {
+        made = peel(&made).unwrap_or(made);
+    }
+    if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
+        return Err(Why::NoMasks);
+    }
+    let made = verify(made.canonical()).map_err(|_| Why::Depends)?;
+    let adds = made.sig.requires.len() != kernel.sig.requires.len();
+    if adds && !schedule.arguments.aligned() { Err(Why::Depends) } else { Ok(made) }
+}
+
+/// The kernel with the roles of a schedule, and with the rings of its loops.
+fn ahead_in_loops(mut made: Kernel, schedule: &Schedule) -> Option<Kernel> {
     if let Roles::Fused { distance, .. } = schedule.roles {
         // Behind the wait that shows that a slot was read, it can be filled again one iteration earlier.
         if distance > 0 && distance > greatest_distance(&made) + 1 {
@@ -64,24 +92,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Option<Verif
         made = split(&made, warps)?;
         made = accumulate(&made).unwrap_or(made);
     }
-    if schedule.persistent {
-        made = persistent(&made, RASTER_ROWS).ok()?;
-    }
-    if schedule.grouped {
-        made = grouped(&made, RASTER_ROWS)?;
-    }
-    made = in_turn(made, schedule)?;
-    if schedule.shifted {
-        made = shift(&made)?;
-    }
-    if schedule.peeled {
-        made = peel(&made).unwrap_or(made);
-    }
-    if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
-        return None;
-    }
-    let made = verify(made.canonical()).ok()?;
-    (schedule.arguments.aligned() || made.sig.requires.len() == kernel.sig.requires.len()).then_some(made)
+    Some(made)
 }
 
 /// Sets the number of instances of the kernel's roles.
@@ -120,6 +131,17 @@ pub(super) fn loaded_name(kernel: &Kernel, tile: Value) -> String {
         }
         (_, _) => kernel.name_or_line(tile),
     }
+}
+
+/// The names of the tiles of rings.
+pub(super) fn loaded_names(kernel: &Kernel, rings: &[Ahead]) -> String {
+    let loops = pipelined_loops(kernel);
+    let tiles = rings.iter().flat_map(|Ahead { number, loads, .. }| {
+        let body = loops.get(*number).and_then(|op| kernel.op(*op).regions.first());
+        let ops = body.map(|body| &kernel.block(*body).ops);
+        loads.iter().filter_map(move |at| kernel.op(*ops?.get(*at)?).results.first())
+    });
+    tiles.map(|tile| loaded_name(kernel, *tile)).collect::<Vec<_>>().join(", ")
 }
 
 /// The line of an operation as the end of a note, if it is known.

@@ -15,6 +15,7 @@
 //! well-formed, and before each that its preconditions hold.
 
 use super::estimate::Estimate;
+use super::registers::Held;
 use super::schedule::{Body, Prefetched};
 use super::table::REGISTERS;
 use super::{accumulators, ahead, order};
@@ -27,8 +28,8 @@ use crate::verify::{self, Verified};
 use crate::{allocate, complete, expand, lay_out, synchronize};
 
 /// A fact about a kernel in the pass pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fact {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fact {
     /// Its tiles have layouts.
     LaidOut,
     /// The groups of its asynchronous operations are counted.
@@ -69,24 +70,42 @@ impl Stop {
 }
 
 /// The context of passes.
-struct Way<'a> {
+pub(super) struct Way<'a> {
     plan: &'a Plan,
     /// For each ring, the depth of the innermost loop around all its operations at the start of whose iterations it is empty; 0 if there is
     /// none.
     anew: &'a [usize],
 }
 
-struct Pass {
-    name: &'static str,
-    needs: &'static [Fact],
-    gives: Fact,
+/// A pass, and what it needs and leaves of the facts about a kernel.
+#[derive(Debug)]
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// The facts that must hold before it.
+    pub needs: &'static [Fact],
+    /// The fact that holds behind it.
+    pub gives: Fact,
     /// The facts that the pass invalidates.
-    ends: &'static [Fact],
+    pub ends: &'static [Fact],
     run: fn(Kernel, &Way<'_>) -> Result<Kernel, Stop>,
 }
 
+impl Pass {
+    /// The facts that hold behind the pass if these hold before it; `None` if it may not be run.
+    #[must_use]
+    pub fn after(&self, facts: &[Fact]) -> Option<Vec<Fact>> {
+        let needed = self.needs.iter().all(|need| facts.contains(need));
+        let kept = facts.iter().copied().filter(|fact| !self.ends.contains(fact) && *fact != self.gives);
+        needed.then(|| kept.chain([self.gives]).collect())
+    }
+}
+
+/// What is told behind each pass: the kernel that it made, and the facts that hold about that.
+type Told<'a> = &'a mut dyn FnMut(&'static Pass, &Kernel, &[Fact]);
+
 /// The passes over a laid-out kernel whose loops are expanded, in order.
-const ROAD: &[Pass] = &[
+pub const ROAD: &[Pass] = &[
     Pass {
         name: "complete",
         needs: &[Fact::LaidOut],
@@ -177,7 +196,6 @@ fn placed(mut kernel: Kernel, way: &Way<'_>) -> Result<Kernel, Stop> {
     if bytes > way.plan.target.shared_bytes {
         return Err(LowerError::shared_memory(&kernel, bytes, &way.plan.target).into());
     }
-    accumulators::check(&kernel, &way.plan.target)?;
     Ok(kernel)
 }
 
@@ -188,37 +206,41 @@ fn proven(kernel: Kernel, _: &Way<'_>) -> Result<Kernel, Stop> {
     }
 }
 
-/// Runs the passes from a laid-out kernel, whose loops were expanded by the schedules of these bodies, to its barrier program.
+/// Runs the passes from a laid-out kernel, whose loops were expanded by the schedules of these bodies, to its barrier program; and finds what
+/// its threads hold in registers.
 pub(super) fn barriers(
     kernel: &Verified,
     plan: &Plan,
     (laid_out, bodies): (&Kernel, &[Body]),
     loops: &Kernel,
-) -> Result<Kernel, Stop> {
+    told: Told<'_>,
+) -> Result<(Kernel, Held), Stop> {
     let anew = ahead::rings_begin_anew(kernel, laid_out, bodies);
-    let way = Way { plan, anew: &anew };
-    let mut facts = vec![Fact::LaidOut];
-    let mut made = loops.clone();
-    debug_assert!(
-        verify::well_formed(made.clone()).is_ok(),
-        "after loops were expanded: {:?}",
-        verify::well_formed(made.clone()).err()
-    );
-    for pass in ROAD {
-        debug_assert!(pass.needs.iter().all(|need| facts.contains(need)), "`{}` needs {:?}", pass.name, pass.needs);
-        made = (pass.run)(made, &way)?;
-        facts.retain(|fact| !pass.ends.contains(fact));
-        facts.push(pass.gives);
-        debug_assert!(
-            verify::well_formed(made.clone()).is_ok(),
-            "after `{}`: {:?}",
-            pass.name,
-            verify::well_formed(made.clone()).err()
-        );
-    }
+    let made = run(loops.clone(), &Way { plan, anew: &anew }, told)?;
     // Expansion may make a store at several places; these passes keep stores one by one.
     for of in [&**kernel, loops] {
         verify::stores_of(of, &made).map_err(|errors| Stop::Unproven(LowerError::unproven(&made, &errors)))?;
+    }
+    let held = Held::of(&made, &plan.target);
+    accumulators::check(&made, &plan.target, &held)?;
+    Ok((made, held))
+}
+
+/// Runs the passes; tells of each what it made, and the facts that hold about that.
+fn run(mut made: Kernel, way: &Way<'_>, told: &mut dyn FnMut(&'static Pass, &Kernel, &[Fact])) -> Result<Kernel, Stop> {
+    let check = |made: &Kernel, after: &str| {
+        let errors = || verify::well_formed(made.clone()).err();
+        debug_assert!(errors().is_none(), "after `{after}`: {:?}", errors());
+    };
+    check(&made, "expand loops");
+    let mut facts = vec![Fact::LaidOut];
+    for pass in ROAD {
+        let after = pass.after(&facts);
+        debug_assert!(after.is_some(), "`{}` needs {:?}", pass.name, pass.needs);
+        made = (pass.run)(made, way)?;
+        facts = after.unwrap_or_default();
+        check(&made, pass.name);
+        told(pass, &made, &facts);
     }
     Ok(made)
 }
@@ -243,15 +265,28 @@ pub fn barrier_program_ahead(
     distance: u32,
     carried: bool,
 ) -> Result<Kernel, LowerError> {
+    followed(kernel, plan, (distance, carried), &mut |_, _, _| ())
+}
+
+/// The same; tells of each pass what it made.
+///
+/// # Errors
+/// The errors of [`barrier_program_ahead`].
+pub fn followed(
+    kernel: &Verified,
+    plan: &Plan,
+    (distance, carried): (u32, bool),
+    told: Told<'_>,
+) -> Result<Kernel, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let rings = if distance > 0 { kernel.pipes.len() } else { 0 };
     let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
     let bodies = order::choose(&laid_out, &ahead);
     let made = InStages::of(&laid_out, &bodies).and_then(|made| {
         let [_, loops] = made.kernels(false);
-        barriers(kernel, plan, (&laid_out, &bodies), &loops)
+        barriers(kernel, plan, (&laid_out, &bodies), &loops, told)
     });
-    made.map_err(Stop::error)
+    made.map(|(program, _)| program).map_err(Stop::error)
 }
 
 /// Whether bulk stores of a program may be in flight while the next tile is computed: it waits for all of them to have read their buffers,
@@ -278,6 +313,7 @@ pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, ahead: &[Prefetched])
         }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
-    let tiles = accumulators::check(&program, &plan.target)?;
-    Ok(Estimate::of(&program, bytes, tiles))
+    let held = Held::of(&program, &plan.target);
+    accumulators::check(&program, &plan.target, &held)?;
+    Ok(Estimate::of(&program, bytes, &held))
 }

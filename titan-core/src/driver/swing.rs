@@ -15,11 +15,13 @@
 //! Deliberately absent: the choice between this schedule and the rule's.
 
 use super::ahead::filled_ahead;
+use super::log::{Alternative, Why};
 use super::loop_graph::{LoopGraph, loop_graphs};
 use super::order::{bodies, is_product};
+use super::registers::for_tiles;
 use super::road::InStages;
+use super::rule::Filled;
 use super::schedule::{Body, Roles, Schedule};
-use super::table::OTHER_REGISTERS;
 use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpId, OpKind, Pipe, Planned, TtgOp};
 use crate::schedule::graph::{DraftEdge, Graph, Kind};
@@ -28,16 +30,16 @@ use crate::schedule::{self, Plan, plan};
 use crate::target::Target;
 
 /// Places the operations of the loops of a laid-out kernel by the modulo scheduler, where it finds something that can be carried out: what was made
-/// of the kernel by that, and a note that says where it did. A kernel that did not ask for it has no note if it did nowhere.
+/// of the kernel by that. The log says where it did; that of a kernel that did not ask for it says nothing if it did nowhere.
 pub(super) fn place(
     kernel: &Kernel,
     target: &Target,
-    schedule: &mut Schedule,
+    Filled { schedule, log, .. }: &mut Filled,
     asked: bool,
-) -> (Option<InStages>, Option<String>) {
+) -> Option<InStages> {
     let graphs = loop_graphs(kernel, target).unwrap_or_default();
     let all = bodies(kernel);
-    let live = i64::from(target.registers.saturating_sub(OTHER_REGISTERS));
+    let live = i64::from(for_tiles(target.registers));
     let mut loops: Vec<Candidates<'_>> = graphs
         .iter()
         .filter_map(|graph| {
@@ -49,11 +51,10 @@ pub(super) fn place(
         })
         .collect();
     let (made, placed) = carried_out(kernel, schedule, &mut loops);
-    let all = graphs.len();
-    let rest =
-        if placed == all { "" } else { "; for the others it has nothing that fits, and schedule(rule) places them" };
-    let note = format!("schedule(swing): {placed} of {all} loops are placed by the modulo scheduler{rest}");
-    (made, (asked || placed > 0).then_some(note))
+    if asked || placed > 0 {
+        log.add(Alternative::Swing { placed, of: graphs.len() }, Why::NothingFits);
+    }
+    made
 }
 
 /// Changes a schedule to the first candidates of loops that can be carried out; what was made by it, if it was changed, and the number of these

@@ -1,7 +1,7 @@
 //! A compiled kernel as a variant of an artifact: its code and its assumptions.
 
-use super::Made;
 use super::backend::Code;
+use super::{Made, notes};
 use crate::artifact::{Assumption, BankConflict, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
 use crate::plan::Plan;
@@ -9,7 +9,8 @@ use crate::plan::Plan;
 /// The variant of a kernel, for devices that allow a program at least `granted`
 /// bytes of shared memory; 0 for all devices.
 pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Variant {
-    let Made { schedule, rings, plan, lowered, notes, pays, .. } = made;
+    let notes = notes::notes(kernel, &made);
+    let Made { schedule, rings, plan, lowered, pays, .. } = made;
     let more = [
         ("warps", plan.warps.to_string()),
         ("barriers", lowered.barriers.to_string()),
@@ -35,7 +36,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },
         grid,
-        notes: [plan.notes, notes].concat(),
+        notes,
         conflicts: lowered.conflicts.into_iter().map(|(loc, degree)| BankConflict { loc, degree }).collect(),
         sites: lowered.sites,
         payload: code.payload,

@@ -1,7 +1,6 @@
 //! Pipeline transforms between tile IR and its lowering.
 //!
 //! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
-//! * [`depth`] chooses the numbers of slots;
 //! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
 //! * [`accumulate`] introduces accumulators for their MMAs;
@@ -20,7 +19,6 @@
 
 pub mod accumulate;
 pub mod cluster;
-pub mod depth;
 pub(crate) mod edit;
 pub mod exits;
 pub mod fence;

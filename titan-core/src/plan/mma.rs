@@ -52,6 +52,8 @@ pub struct MmaPlan {
     pub a_source: Source,
     /// The source of B; its encoding has the extents `[K, N]`.
     pub b_source: Source,
+    /// Why its instructions are not those of warpgroups.
+    pub(crate) no_group: Option<NoGroup>,
 }
 
 impl MmaPlan {
@@ -149,7 +151,11 @@ fn one(
     let batch = if rank == 3 { a_shape[0] } else { 1 };
     let extents = [a_shape[rank - 2], b_shape[rank - 1], a_shape[rank - 1]];
     let [m, n, k] = extents;
-    let grouped = group(kernel, target, warps, args).ok().filter(|_| batch == 1 && rank == 2);
+    let flat = |grouped| if batch == 1 && rank == 2 { Ok(grouped) } else { Err(NoGroup::Batched) };
+    let (grouped, no_group) = match group(kernel, target, warps, args).and_then(flat) {
+        Ok(grouped) => (Some(grouped), None),
+        Err(why) => (None, Some(why)),
+    };
     let operands = |atom: &Atom, grid| (atom.operand_a(&[m, k], grid), atom.operand_b(&[n, k], grid));
     let (method, staged, acc, (a, b)) = if let Some(Grouped { atom, mma, grid }) = grouped {
         (Method::Group(mma), (a, b), atom.group_accumulator(&[m, n], grid), operands(atom, grid))
@@ -170,11 +176,11 @@ fn one(
     };
     let acc = if rank == 3 { acc.batched(batch) } else { acc };
     let source = Source::Registers;
-    Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source })
+    Some(MmaPlan { method, staged, extents, batch, acc, a, b, a_source: source.clone(), b_source: source, no_group })
 }
 
 /// The instruction of warpgroups for an MMA, in the width that divides its columns, and its distribution over the warps.
-pub(super) struct Grouped<'t> {
+struct Grouped<'t> {
     atom: &'t Atom,
     mma: MmaAtom,
     grid: WarpGrid,
@@ -182,12 +188,7 @@ pub(super) struct Grouped<'t> {
 
 /// The instruction of warpgroups for an MMA, and its distribution over them: first along M, in whole instructions, then along N. Or the
 /// reason why there is none for these element types, extents or orders in memory.
-pub(super) fn group<'t>(
-    kernel: &Kernel,
-    target: &'t Target,
-    warps: u32,
-    [a, b, acc]: [Value; 3],
-) -> Result<Grouped<'t>, NoGroup> {
+fn group<'t>(kernel: &Kernel, target: &'t Target, warps: u32, [a, b, acc]: [Value; 3]) -> Result<Grouped<'t>, NoGroup> {
     if target.group_atoms.is_empty() {
         return Err(NoGroup::Machine);
     }

@@ -22,6 +22,7 @@ pub(crate) use layouts::wide_through_registers;
 pub use layouts::{wide, wide_to_turn};
 pub use mma::{Method, MmaPlan, Source, operands};
 pub(crate) use no_group::NoGroup;
+pub(crate) use warps::words;
 
 use crate::analysis::cover;
 use crate::collections::SortedMap;
@@ -118,29 +119,6 @@ impl Plan {
     /// Whether a loaded tile is kept in shared memory only, where MMAs read it.
     pub(crate) fn is_resident(&self, value: Value) -> bool {
         self.smem_resident.get(value.index()).is_some_and(Option::is_some)
-    }
-
-    /// The reason why an MMA does not use instructions of warpgroups; `None` if it does.
-    pub(crate) fn no_group(&self, kernel: &Kernel, id: OpId) -> Option<NoGroup> {
-        let args = operands(kernel.op(id))?;
-        let of_groups = self.mmas.get(&id)?.is_of_groups();
-        let warps = if self.roles.is_empty() { self.warps } else { self.roles_of(kernel, id) };
-        (!of_groups).then(|| mma::group(kernel, &self.target, warps, args).err().unwrap_or(NoGroup::Batched))
-    }
-
-    /// The number of warps of the role that executes an operation.
-    fn roles_of(&self, kernel: &Kernel, id: OpId) -> u32 {
-        let tree = crate::analysis::uses::Tree::new(kernel);
-        let mut below = tree.block_of(id);
-        for around in tree.around(id) {
-            let op = kernel.op(around);
-            if op.kind == OpKind::Ttg(TtgOp::Roles) {
-                let role = op.regions.iter().position(|region| Some(*region) == below);
-                return role.and_then(|role| self.roles.get(role)).copied().unwrap_or(self.warps);
-            }
-            below = tree.block_of(around);
-        }
-        self.warps
     }
 
     /// The number of threads of a program.

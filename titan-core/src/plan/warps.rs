@@ -15,7 +15,7 @@ use crate::analysis::affine::greatest_divisor;
 use crate::analysis::uses::Tree;
 use crate::collections::SortedSet;
 use crate::diag::counted;
-use crate::ir::{Kernel, OpKind, Value};
+use crate::ir::{Elem, Kernel, OpKind, Value};
 use crate::lane::GroupMma;
 use crate::layout::atoms::Atom;
 
@@ -103,7 +103,7 @@ fn registers_if_computed(kernel: &Kernel, tile: Value) -> u64 {
     let ty = kernel.ty(tile);
     let elements = ty.tile_shape().filter(|_| ty.is_in_registers()).map_or(0, |shape| shape.len() as u64);
     let computed = kernel.def_op(tile).is_some_and(|op| is_elementwise(&op.kind));
-    if computed { elements * u64::from(ty.elem().bits()) / 32 } else { 0 }
+    if computed { words(elements, ty.elem()) } else { 0 }
 }
 
 /// The numbers of elements of the tiles that loops with MMAs carry, except for those that become accumulators.
@@ -144,4 +144,9 @@ fn becomes_accumulator(kernel: &Kernel, tree: &Tree, tile: Value) -> bool {
         }
     }
     false
+}
+
+/// The number of 32-bit registers of so many elements.
+pub(crate) fn words(elements: u64, elem: Elem) -> u64 {
+    elements.saturating_mul(elem.bits().into()).div_ceil(32)
 }

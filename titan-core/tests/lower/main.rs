@@ -7,10 +7,14 @@ mod machine;
 #[path = "../shared/filetests.rs"]
 mod filetests;
 
+#[path = "../shared/facts.rs"]
+mod facts;
+
 mod cases;
 mod files;
 mod kernels;
 mod launch;
+mod passes;
 mod random;
 mod stages;
 mod tensor;

@@ -9,6 +9,5 @@ mod collections;
 mod ir;
 mod launch;
 mod num;
-mod pipeline;
 mod text;
 mod verify;

@@ -19,8 +19,8 @@ pub struct Context {
     device: &'static Device,
     raw: Handle<Ctx>,
     pub(super) streams: Streams,
-    /// Unused events, by whether waiting for them blocks the thread.
-    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 2],
+    /// Unused events, by [`super::Waiting`].
+    pub(super) events: [Mutex<Vec<Handle<Evt>>>; 3],
     /// Unused pinned memory, by its size in words.
     pub(super) pinned: Mutex<Vec<super::pinned::Block>>,
     /// The pool from which memory is allocated in stream order, if the device has one.
@@ -81,7 +81,7 @@ impl Context {
             device,
             raw: *raw,
             streams: Streams::new(calls)?,
-            events: [Mutex::default(), Mutex::default()],
+            events: Default::default(),
             pinned: Mutex::default(),
             pool,
             deferred: Mutex::default(),
@@ -146,6 +146,29 @@ impl Context {
         // SAFETY: both arguments are writable storage for sizes.
         self.calls.check("cuMemGetInfo", unsafe { (self.calls.cuMemGetInfo_v2)(&raw mut free, &raw mut total) })?;
         Ok((free, total))
+    }
+
+    /// The number of bytes that the device's pool holds, in use or kept for reuse; `None` if there is no pool.
+    ///
+    /// # Errors
+    /// If the query fails.
+    pub fn reserved(&self) -> Result<Option<u64>, DriverError> {
+        let Some(pool) = self.pool else { return Ok(None) };
+        let _entered = self.enter()?;
+        let (mut bytes, attribute) = (0u64, sys::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        // SAFETY: the attribute is a `cuuint64_t`, for which `bytes` is writable storage, and the pool is the device's.
+        let code = unsafe { (self.calls.cuMemPoolGetAttribute)(pool.0, attribute, (&raw mut bytes).cast::<c_void>()) };
+        self.calls.check("cuMemPoolGetAttribute", code).map(|()| Some(bytes))
+    }
+
+    /// Returns memory that is kept for reuse to the system, after the work that uses it has ended.
+    ///
+    /// # Errors
+    /// If the context has ended, or is abandoned.
+    pub fn trim(&self) -> Result<(), DriverError> {
+        let _entered = self.enter()?;
+        self.reclaim();
+        Ok(())
     }
 
     /// The device and context that an address belongs to; `None` if the driver does not know it as device memory.

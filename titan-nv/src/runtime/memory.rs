@@ -168,6 +168,23 @@ impl Memory {
         context.streams.copy.wait(context)
     }
 
+    /// Overwrites bytes with this one, and blocks until that has ended. Waits for no other work.
+    ///
+    /// # Errors
+    /// If there are fewer, or the driver fails.
+    pub fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<(), DriverError> {
+        self.check_range("cuMemsetD8Async", offset, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (context, stream) = (self.context, self.context.streams.copy.raw());
+        let _entered = context.enter()?;
+        // SAFETY: the range lies inside of the memory, whose bytes belong to the device.
+        let code = unsafe { (context.calls.cuMemsetD8Async)(self.address(offset), value, bytes, stream) };
+        context.calls.check("cuMemsetD8Async", code)?;
+        context.streams.copy.wait(context)
+    }
+
     /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ numbers! {
     }
     CUmemPool_attribute_enum {
         CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4;
+        CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5;
     }
     CUjit_option_enum {
         CU_JIT_INFO_LOG_BUFFER = 3;

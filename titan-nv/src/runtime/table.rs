@@ -73,6 +73,7 @@ table! {
         cuMemFreeAsync(CUdeviceptr, CUstream);
         cuDeviceGetDefaultMemPool(*mut CUmemoryPool, CUdevice);
         cuMemPoolSetAttribute(CUmemoryPool, c_uint, *mut c_void);
+        cuMemPoolGetAttribute(CUmemoryPool, c_uint, *mut c_void);
         cuMemPoolTrimTo(CUmemoryPool, usize);
         cuMemsetD8Async(CUdeviceptr, u8, usize, CUstream);
         cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
@@ -99,6 +100,7 @@ table! {
         cuEventRecord(CUevent, CUstream);
         cuEventQuery(CUevent);
         cuEventSynchronize(CUevent);
+        cuEventElapsedTime(*mut f32, CUevent, CUevent);
     }
     optional {
         /// The encoder of tensor maps: CUDA driver API, "Tensor Map Object Managment". The map must be aligned to 64 bytes.

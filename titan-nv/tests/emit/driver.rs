@@ -108,6 +108,27 @@ fn the_scheduler_that_a_kernel_asks_for_places_its_loops() {
     assert_ne!(rule[0].payload, swing[0].payload);
 }
 
+/// A ring with fewer slots than the most has a note of the number that was rejected, and why: too much memory, or one program at a time.
+#[test]
+fn fewer_slots_than_the_most_have_a_reason() {
+    let mut told = Vec::new();
+    for tile in [[128, 256, 64], [128, 128, 64], [64, 64, 64], [64, 64, 32]] {
+        for Variant { notes, .. } in compile(&gemm(tile[0], tile[1], tile[2]), machine(), None).unwrap() {
+            let slots = |note: &String| note.split(" slot").next()?.rsplit(' ').next()?.parse::<u32>().ok();
+            let chosen = notes.iter().find(|note| note.starts_with("pipelined: ")).and_then(slots);
+            let rejected = notes.iter().find(|note| note.starts_with("not ") && note.contains(" slots for "));
+            let Some(chosen) = chosen else { continue };
+            assert_eq!(rejected.is_some(), chosen < 4, "{notes:#?}");
+            let Some(rejected) = rejected else { continue };
+            assert!(slots(rejected).is_some_and(|slots| chosen < slots && slots <= 4), "{notes:#?}");
+            told.extend(rejected.split_once(": ").map(|(_, why)| why.to_owned()));
+        }
+    }
+    for why in ["they alone take more than", "would run 1 program"] {
+        assert!(told.iter().any(|told| told.contains(why)), "no `{why}` in {told:#?}");
+    }
+}
+
 /// By the rule, a ring of D slots is filled D − 1 iterations ahead; the modulo scheduler places copies behind the wait that shows that a slot
 /// was read, so that they have one iteration more.
 #[test]

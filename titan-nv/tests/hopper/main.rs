@@ -6,6 +6,9 @@ mod boxes;
 mod clusters;
 mod counters;
 mod dequantized;
+#[path = "../../../titan-core/tests/shared/facts.rs"]
+mod established;
+mod facts;
 mod far;
 mod foreign;
 mod fp8;

@@ -34,7 +34,7 @@ fn numbers_are_those_of_the_header() {
             CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
             CU_POINTER_ATTRIBUTE_RANGE_SIZE
         }
-        CUmemPool_attribute_enum { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD }
+        CUmemPool_attribute_enum { CU_MEMPOOL_ATTR_RELEASE_THRESHOLD CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT }
         CUjit_option_enum {
             CU_JIT_INFO_LOG_BUFFER
             CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES

@@ -78,7 +78,7 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     Ok(passed && documented)
 }
 
-/// Runs the examples in README.md, docs/language.md, docs/host.md and in the documentation of the libraries; whether all passed.
+/// Runs the examples in README.md, docs/language.md, docs/host.md, docs/memory.md and in the documentation of the libraries; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn examples_in_docs() -> io::Result<bool> {
     println!("\nexamples in the documentation");

@@ -1,0 +1,75 @@
+//! The operations of host code on tensors, through CUDA: in every order of streams, and while each call of the driver fails once.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![expect(clippy::disallowed_methods, reason = "tests are pointed at devices by the environment")]
+#![expect(unsafe_code, reason = "settings of the emulated driver")]
+
+mod cuda_process;
+mod emulator_settings;
+#[path = "../../tests/host_operations/mod.rs"]
+mod host_operations;
+
+use cuda_process::{device, in_every_order};
+use emulator_settings::Emulator;
+use host_operations::OPERATIONS;
+use titan::{Device, Error};
+use titan_nv::runtime::{OPTIONAL_SYMBOLS, SYMBOLS};
+
+/// Bytes of the device that are free when all that was dropped is freed.
+fn free_bytes(device: &Device) -> usize {
+    match device.zeros::<u8, 1>([1 << 40]) {
+        Err(Error::OutOfMemory { free: Some((free, _)), .. }) => free,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("there is no such device"),
+    }
+}
+
+#[test]
+fn host_code_runs_in_every_order() {
+    in_every_order("host_code_runs_in_every_order", || {
+        let device = device();
+        for (name, operation) in OPERATIONS {
+            operation(&device).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    });
+}
+
+#[test]
+fn host_code_of_rayon_tasks_is_in_order() {
+    in_every_order("host_code_of_rayon_tasks_is_in_order", || {
+        let device = device();
+        rayon::scope(|scope| {
+            for (name, operation) in OPERATIONS.iter().cycle().take(3 * OPERATIONS.len()) {
+                let device = &device;
+                scope.spawn(move |_| operation(device).unwrap_or_else(|error| panic!("{name}: {error}")));
+            }
+        });
+    });
+}
+
+/// Whatever fails, the operation says so or is right, the next one is right, and no memory is lost.
+#[test]
+fn every_call_may_fail_in_host_code() {
+    in_every_order("every_call_may_fail_in_host_code", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        for (name, operation) in OPERATIONS {
+            operation(&device).unwrap();
+            let room = free_bytes(&device);
+            for call in SYMBOLS.iter().chain(OPTIONAL_SYMBOLS) {
+                for nth in test_depth::cases(&[1, 2, 3, 5, 8, 13][..], &[1, 3][..]) {
+                    emulator.fail(&format!("{call}:{nth}:304"));
+                    let told = operation(&device);
+                    let struck = emulator.struck(call);
+                    emulator.fail("");
+                    assert!(told.is_ok() || struck == 1, "{name}, {call}: {told:?}");
+                    operation(&device).unwrap_or_else(|error| panic!("{name} after {call}:{nth}: {error}"));
+                    if struck == 0 {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(free_bytes(&device), room, "memory is lost when {name} fails");
+        }
+    });
+}
