@@ -1,7 +1,9 @@
 //! Copies between host slices in row-major order and tensors of any layout.
 //!
 //! The elements of a layout are runs of contiguous ones. A layout with few, long runs is copied run by run; one whose
-//! runs are short but which covers its span densely, such as a transposed matrix, is read as a whole and reordered here.
+//! runs are short but which covers its span densely, such as a transposed matrix, is read as a whole and reordered here. Before a write, the
+//! elements are brought into the order of the memory instead, because what lies between the elements of a layout may be of another tensor and
+//! must not be written.
 //!
 //! Allocations whose size depends on the user are made by [`host_vec`], which may fail; other allocations have at most [`PIECE`]
 //! elements.
@@ -11,6 +13,7 @@ use super::device::advance;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::lang::Elem;
+use std::cmp::Reverse;
 
 /// Layouts whose runs have fewer elements than this are not copied run by run.
 const SHORT_RUN: usize = 64;
@@ -100,7 +103,9 @@ pub(crate) fn fill<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R
     if layout.len() == 0 {
         return Ok(());
     }
-    let runs = Runs::of(layout);
+    // All elements become the same, so the order in which they come does not matter.
+    let layout = layout.permute(by_stride(layout))?;
+    let runs = Runs::of(&layout);
     // Runs of the 4-bit types are even, so pairs stay together.
     let piece = T::pack(&vec![value; runs.len.min(PIECE)]);
     runs.for_each(|offset, len| {
@@ -118,10 +123,13 @@ pub(crate) fn copy<T: Elem, const R: usize>(from: (&Storage, &Layout<R>), to: (&
     if from.1.len() == 0 {
         return Ok(());
     }
-    let inner = from.1.contiguous_from().max(to.1.contiguous_from());
-    let (sources, targets) = (Runs::from_axis(from.1, inner), Runs::from_axis(to.1, inner));
+    // In the order in which the elements of `to` lie in memory, its runs are as long as they can be.
+    let order = by_stride(to.1);
+    let layouts = (from.1.permute(order)?, to.1.permute(order)?);
+    let inner = layouts.0.contiguous_from().max(layouts.1.contiguous_from());
+    let (sources, targets) = (Runs::from_axis(&layouts.0, inner), Runs::from_axis(&layouts.1, inner));
     if sources.len < SHORT_RUN {
-        return write(to.0, to.1, &read::<T, R>(from.0, from.1)?);
+        return write_runs(to.0, &layouts.1, &read::<T, R>(from.0, &layouts.0)?);
     }
     let mut bytes = Vec::new();
     sources.for_each_pair(&targets, |source, target, len| {
@@ -139,6 +147,30 @@ pub(crate) fn write<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<
     if data.is_empty() {
         return Ok(());
     }
+    let order = by_stride(layout);
+    if Runs::of(layout).len >= SHORT_RUN || order.is_sorted() {
+        return write_runs(storage, layout, data);
+    }
+    // The data in the order in which the elements lie in memory, such as the columns of a transposed matrix one after the other.
+    let given = Layout::row_major(layout.elem, layout.shape)?.permute(order)?;
+    let mut ordered = host_vec(data.len())?;
+    Runs::of(&given).for_each(|start, len| {
+        ordered.put(&data[start..][..len]);
+        Ok(())
+    })?;
+    write_runs(storage, &layout.permute(order)?, &ordered)
+}
+
+/// The axes in the order of the distance of their elements in memory, largest first. Axes of one element, whose strides are never used, are
+/// first, and axes that are equal stay in order: so the last axis of a 4-bit type, whose pairs are bytes, stays the last one.
+fn by_stride<const R: usize>(layout: &Layout<R>) -> [usize; R] {
+    let mut order = std::array::from_fn(|axis| axis);
+    order.sort_by_key(|&axis| Reverse(if layout.shape[axis] == 1 { usize::MAX } else { layout.strides[axis] }));
+    order
+}
+
+/// Overwrites the elements of a layout that has some, run by run.
+fn write_runs<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, data: &[T]) -> Result<()> {
     let mut rest = data;
     Runs::of(layout).for_each(|offset, len| {
         let run;
