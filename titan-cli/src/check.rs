@@ -4,8 +4,9 @@
 //! `titan_core::verify`. Barrier programs, as `titan emit --stage barriers` prints them, have separate rules. If the verifier accepts
 //! a kernel, it is also checked that its programs write all of its outputs.
 
+use crate::Outcome;
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, none, read};
+use crate::source::Source;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
@@ -13,27 +14,32 @@ use titan_core::analysis::cover;
 use titan_core::diag::Diagnostic;
 use titan_core::ir::Loc;
 use titan_core::plan::LowerError;
-use titan_core::text::{Located, Positions, TextPos, parse_located};
+use titan_core::text::{Located, Positions, TextPos};
 use titan_core::verify::{Verified, WellFormed, barrier_program, verify, well_formed};
 
 /// Checks a file and prints the findings.
-pub(crate) fn run(path: &Path, targets: &[String], json: bool, out: &mut dyn Write) -> io::Result<Outcome> {
-    say(path, &read(path)?, targets, json, out, io::stdout().is_terminal())
+pub(crate) fn run(
+    path: &Path,
+    kernel: Option<&str>,
+    targets: &[String],
+    json: bool,
+    out: &mut dyn Write,
+) -> io::Result<Outcome> {
+    say(&Source::read(path, kernel)?, targets, json, out, io::stdout().is_terminal())
 }
 
 /// Checks a text and prints the findings.
 pub(crate) fn say(
-    path: &Path,
-    text: &str,
+    source: &Source<'_>,
     targets: &[String],
     json: bool,
     out: &mut dyn Write,
     terminal: bool,
 ) -> io::Result<Outcome> {
-    let (kernels, findings) = findings(text, targets);
-    if kernels.is_empty() && findings.is_empty() {
-        return Err(none(path));
-    }
+    let (located, unreadable) = source.kernels()?;
+    let (kernels, found) = findings(located, targets);
+    let findings = [unreadable, found].concat();
+    let (path, text) = (source.path, source.text.as_str());
     let verdict = if findings.is_empty() { Verdict::Clean } else { Verdict::Findings };
     let report = Report { command: "check", path, text, kernels, verdict, findings, more: Map::new() };
     if json {
@@ -50,13 +56,9 @@ pub(crate) fn say(
     Ok(outcome)
 }
 
-/// The kernels of a text, and the errors in them.
-fn findings(text: &str, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
-    let kernels = match parse_located(text) {
-        Ok(kernels) => kernels,
-        Err(errors) => return (Vec::new(), unreadable(errors)),
-    };
-    let names: Vec<String> = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
+/// The names of kernels, and the errors in them.
+fn findings(kernels: Vec<Located>, targets: &[String]) -> (Vec<String>, Vec<Finding>) {
+    let names: Vec<String> = kernels.iter().map(|k| k.kernel.sig.full_name()).collect();
     let mut all = Vec::new();
     for (located, name) in kernels.into_iter().zip(&names) {
         let at = &located.at;
@@ -108,7 +110,7 @@ pub(crate) struct Fitting {
 pub(crate) fn fitting(located: Vec<Located>) -> (Vec<Fitting>, Vec<Finding>) {
     let (mut kernels, mut findings) = (Vec::new(), Vec::new());
     for Located { kernel, at } in located {
-        let name = kernel.sig.name.clone();
+        let name = kernel.sig.full_name();
         match well_formed(kernel) {
             Ok(kernel) => kernels.push(Fitting { kernel, at }),
             Err(errors) => findings.extend(errors.into_iter().map(|e| in_text(&name, &at, e))),

@@ -1,31 +1,27 @@
 //! `titan explain KERNEL.tir`: the variants of every kernel of a file, by target: their assumptions, the choices of the compiler, and the
 //! reasons why there are none.
 
-use crate::check::{in_text, unreadable};
+use crate::Outcome;
+use crate::check::in_text;
 use crate::machine::Machine;
 use crate::report::{Report, Verdict};
-use crate::{Outcome, none, read};
+use crate::source::Source;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use titan_core::artifact::Variant;
 use titan_core::diag::counted;
 use titan_core::driver::{Compiled, explained};
-use titan_core::text::{Located, parse_located};
+use titan_core::ir::Signature;
+use titan_core::text::Located;
 use titan_core::verify::{Verified, verify};
 
 /// Explains every kernel for these targets; errors go to stderr.
-pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
-    let text = read(path)?;
-    let (located, mut findings) = match parse_located(&text) {
-        Ok(located) => (located, Vec::new()),
-        Err(errors) => (Vec::new(), unreadable(errors)),
-    };
-    if located.is_empty() && findings.is_empty() {
-        return Err(none(path));
-    }
+pub(crate) fn run(path: &Path, wanted: Option<&str>, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
+    let source = Source::read(path, wanted)?;
+    let (located, mut findings) = source.kernels()?;
     for Located { kernel, at } in located {
-        let name = kernel.sig.name.clone();
+        let name = kernel.sig.full_name();
         match verify(kernel) {
             Ok(kernel) => {
                 writeln!(out, "kernel `{}`", kernel.sig.full_name())?;
@@ -40,7 +36,7 @@ pub(crate) fn run(path: &Path, targets: &[String], out: &mut dyn Write) -> io::R
         return Ok(Outcome::Clean);
     }
     let (verdict, more) = (Verdict::Findings, Map::new());
-    Report { command: "explain", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+    Report { command: "explain", path, text: &source.text, kernels: Vec::new(), verdict, findings, more }
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 
@@ -77,23 +73,28 @@ fn explain(kernel: &Verified, machine: Machine, out: &mut dyn Write) -> io::Resu
             writeln!(out, "    - {reason}")?;
         }
     }
-    for variant in variants {
-        let (threads, bytes, registers) = (variant.threads, variant.shared_bytes, registers(&variant));
-        writeln!(
-            out,
-            "  {target}: {}, {} of shared memory{registers}",
-            counted(threads, "thread"),
-            counted(bytes, "byte")
-        )?;
-        for assumption in &variant.assumptions {
-            writeln!(out, "    if {}", assumption.sentence(&kernel.sig))?;
+    variants.iter().try_for_each(|one| variant(&kernel.sig, one, out))
+}
+
+/// A variant: what a program of it needs, when it is launched, and what the compiler notes about it.
+pub(crate) fn variant(of: &Signature, variant: &Variant, out: &mut dyn Write) -> io::Result<()> {
+    // The CPU device decides about both when it runs the kernel.
+    let needs = match (variant.threads, variant.shared_bytes) {
+        (0, 0) => String::new(),
+        (threads, bytes) => {
+            let (threads, bytes) = (counted(threads, "thread"), counted(bytes, "byte"));
+            format!(": {threads}, {bytes} of shared memory{}", registers(variant))
         }
-        for note in &variant.notes {
-            writeln!(out, "    - {note}")?;
-        }
-        for conflict in &variant.conflicts {
-            writeln!(out, "    - line {}: {conflict}", conflict.loc.line)?;
-        }
+    };
+    writeln!(out, "  {}{needs}", variant.target)?;
+    for assumption in &variant.assumptions {
+        writeln!(out, "    if {}", assumption.sentence(of))?;
+    }
+    for note in &variant.notes {
+        writeln!(out, "    - {note}")?;
+    }
+    for conflict in &variant.conflicts {
+        writeln!(out, "    - line {}: {conflict}", conflict.loc.line)?;
     }
     Ok(())
 }

@@ -8,7 +8,12 @@ use titan_core::ir::Scheduler;
 /// The command line of `titan`.
 pub(crate) fn command() -> Command {
     let path = value_parser!(PathBuf);
-    let file = || Arg::new("FILE").required(true).value_parser(path.clone()).help("A file of tile IR; `-` is stdin");
+    let file = || {
+        let help = "A file of tile IR, or a program with kernels, such as target/debug/app; `-` is stdin";
+        Arg::new("FILE").required(true).value_parser(path.clone()).help(help)
+    };
+    let kernel =
+        || Arg::new("KERNEL").help("Only this kernel: `gemm` with all its instances, or `gemm::<f16, 64, 64, 32>`");
     let json = || {
         Arg::new("json")
             .long("json")
@@ -16,24 +21,32 @@ pub(crate) fn command() -> Command {
             .help("Print the result as one JSON object (docs/cli.md)")
     };
     Command::new("titan")
-        .about("Checks, formats and explains the tile IR of TITAN kernels")
+        .about("Checks, runs, formats and explains TITAN kernels: the tile IR in a file, or in a program")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(check().arg(file()).arg(json()))
-        .subcommand(opt().arg(file()))
-        .subcommand(emit().arg(file()))
-        .subcommand(sim().arg(file()).arg(json()))
+        .subcommand(
+            Command::new("list")
+                .about("List the kernels of a program: for each target the code's needs and assumptions, and what the compiler notes")
+                .arg(file())
+                .arg(kernel()),
+        )
+        .subcommand(check().arg(file()).arg(kernel()).arg(json()))
+        .subcommand(opt().arg(file()).arg(kernel()))
+        .subcommand(emit().arg(file()).arg(kernel()))
+        .subcommand(sim().arg(file()).arg(kernel()).arg(json()))
         .subcommand(schedule())
         .subcommand(
             Command::new("fmt")
-                .about("Print the canonical text of a file; comments inside kernels are lost")
-                .arg(file()),
+                .about("Print the canonical text of a file, or the tile IR of a program's kernels; comments inside kernels are lost")
+                .arg(file())
+                .arg(kernel()),
         )
         .subcommand(
             Command::new("explain")
                 .about("Explain a diagnostic code, or the code that is compiled for the kernels of a file; without either, list all codes")
-                .arg(Arg::new("CODE").help("The code in the message, such as T0402; or a file of tile IR, KERNEL.tir"))
+                .arg(Arg::new("CODE").help("The code in the message, such as T0402; or a file of tile IR, or a program with kernels"))
+                .arg(kernel())
                 .arg(several(&["sm_80", "sm_90a"]).help("Of a file: explain what is compiled for this target; sm_80 and sm_90a by default")),
         )
         .subcommand(
@@ -160,7 +173,6 @@ fn sim() -> Command {
     let flag = |name: &'static str, says: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue).help(says);
     Command::new("sim")
         .about("Run kernels in the simulator, and report errors in their pipelines")
-        .arg(value("kernel", "Run only this kernel of the file").value_name("NAME"))
         .arg(
             value("set", "Set an extent (64 by default) or a scalar argument (4 by default)")
                 .value_name("NAME=VALUE")
@@ -227,6 +239,11 @@ fn sim() -> Command {
 /// The file of a command.
 pub(crate) fn file(matches: &ArgMatches) -> &Path {
     matches.get_one::<PathBuf>("FILE").map_or(Path::new(""), PathBuf::as_path)
+}
+
+/// The name of the kernel that a command is about, if it is about one.
+pub(crate) fn kernel(matches: &ArgMatches) -> Option<&str> {
+    matches.get_one::<String>("KERNEL").map(String::as_str)
 }
 
 /// The targets of `check` and `explain`.

@@ -1,9 +1,10 @@
 //! `titan emit`: prints the kernels of a file at any stage of their compilation for a target.
 
-use crate::check::{in_text, unreadable, unsupported};
+use crate::check::{in_text, unsupported};
 use crate::machine::Machine;
 use crate::report::{Report, Verdict};
-use crate::{Outcome, cli, none, read};
+use crate::source::Source;
+use crate::{Outcome, cli};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
@@ -14,7 +15,7 @@ use titan_core::lane::Func;
 use titan_core::plan::LowerError;
 use titan_core::schedule::text;
 use titan_core::target::Target;
-use titan_core::text::{Located, parse_located, print};
+use titan_core::text::{Located, print};
 use titan_core::verify::{Verified, verify};
 
 /// The stages, in the order of compilation.
@@ -41,17 +42,11 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let machine = Machine::from_name(word("target"))?;
     let stage = matches.get_one::<String>("stage").map_or_else(|| last_stage(machine), String::as_str);
     let shared = matches.get_one::<u32>("shared").map(|kib| kib * 1024);
-    let text = read(path)?;
-    let (located, mut findings) = match parse_located(&text) {
-        Ok(located) => (located, Vec::new()),
-        Err(errors) => (Vec::new(), unreadable(errors)),
-    };
-    if located.is_empty() && findings.is_empty() {
-        return Err(none(path));
-    }
+    let source = Source::read(path, cli::kernel(matches))?;
+    let (located, mut findings) = source.kernels()?;
     let mut printed = Vec::new();
     for Located { mut kernel, at } in located {
-        let name = kernel.sig.name.clone();
+        let name = kernel.sig.full_name();
         if let Some(asked) = Scheduler::ALL.into_iter().find(|one| one.name() == word("schedule")) {
             kernel.sig.scheduler = Some(asked);
         }
@@ -73,7 +68,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         return Ok(Outcome::Clean);
     }
     let (verdict, more) = (Verdict::Findings, Map::new());
-    Report { command: "emit", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+    Report { command: "emit", path, text: &source.text, kernels: Vec::new(), verdict, findings, more }
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 

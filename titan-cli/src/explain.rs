@@ -9,17 +9,24 @@ use titan_core::diag::{Code, Reporter};
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
 /// Explains a code, or the kernels of a file; without either, lists all codes.
-pub(crate) fn run(asked: Option<&str>, targets: &[String], out: &mut dyn Write) -> io::Result<Outcome> {
+pub(crate) fn run(
+    asked: Option<&str>,
+    kernel: Option<&str>,
+    targets: &[String],
+    out: &mut dyn Write,
+) -> io::Result<Outcome> {
     let Some(asked) = asked else {
         for code in Code::ALL {
             writeln!(out, "{code}  {}", code.title())?;
         }
         return Ok(Outcome::Clean);
     };
-    if asked == "-" || Path::new(asked).extension().is_some_and(|e| e == "tir") {
-        return choices::run(Path::new(asked), targets, out);
-    }
     let number = asked.trim_matches(['[', ']']).to_uppercase();
+    let path = Path::new(asked);
+    let is_code = Code::ALL.iter().any(|code| code.number() == number);
+    if asked == "-" || path.extension().is_some_and(|e| e == "tir") || (!is_code && path.is_file()) {
+        return choices::run(path, kernel, targets, out);
+    }
     let Some(code) = Code::ALL.iter().copied().find(|c| c.number() == number) else {
         return Err(io::Error::other(format!("there is no code `{asked}`; `titan explain` lists all")));
     };

@@ -3,23 +3,22 @@
 //! The comments at the top are kept. The file itself is not overwritten, because comments inside kernels, which are not part of
 //! the IR, would be lost.
 
-use crate::{Outcome, none, read};
+use crate::Outcome;
+use crate::source::Source;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
-use titan_core::text::{parse, print};
+use titan_core::text::print;
 
 /// Prints the kernels of a file.
-pub(crate) fn run(path: &Path, out: &mut dyn Write) -> io::Result<Outcome> {
-    let text = read(path)?;
-    let Ok(kernels) = parse(&text) else {
+pub(crate) fn run(path: &Path, kernel: Option<&str>, out: &mut dyn Write) -> io::Result<Outcome> {
+    let source = Source::read(path, kernel)?;
+    let (kernels, unreadable) = source.kernels()?;
+    if !unreadable.is_empty() {
         // The output on stdout is tile IR.
-        return crate::check::say(path, &text, &[], false, &mut io::stderr(), io::stderr().is_terminal());
-    };
-    if kernels.is_empty() {
-        return Err(none(path));
+        return crate::check::say(&source, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     }
-    let texts: Vec<String> = kernels.iter().map(print).collect();
-    write!(out, "{}{}", header(&text), texts.join("\n"))?;
+    let texts: Vec<String> = kernels.iter().map(|one| print(&one.kernel)).collect();
+    write!(out, "{}{}", header(&source.text), texts.join("\n"))?;
     Ok(Outcome::Clean)
 }
 

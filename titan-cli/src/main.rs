@@ -1,6 +1,7 @@
 //! `titan`: the command line tool for tile IR and for diagnosing kernels.
 //!
 //! ```text
+//! titan list FILE          lists the kernels that are embedded in a program, with the code for each target
 //! titan check FILE.tir     verifies tile IR; prints every finding with its source lines, or as `--json`
 //! titan sim FILE.tir       runs it in the simulator: reports races, deadlocks, reads of uninitialised memory, with the schedule
 //! titan opt FILE.tir       runs passes by name: proxy fences, rings for `pipelined` loops, fused roles
@@ -10,6 +11,8 @@
 //! titan explain T0402      explains an error code
 //! titan doctor             checks the machine and the crate: toolchain, profiles, cache, devices
 //! ```
+//!
+//! Where a command takes a file of tile IR, it takes a program with embedded kernels as well.
 //!
 //! Exit status: 0 without findings, 1 with findings, 2 if the command line is wrong or a file cannot be used.
 //!
@@ -32,12 +35,14 @@ mod doctor;
 mod emit;
 mod explain;
 mod fmt;
+mod list;
 mod machine;
 mod opt;
 mod picture;
 mod report;
 mod schedule;
 mod sim;
+mod source;
 mod timeline;
 
 use std::io::{self, Write};
@@ -61,13 +66,14 @@ fn main() -> ExitCode {
     };
     let mut out = Reader(io::stdout().lock());
     let done = match matches.subcommand() {
-        Some(("check", m)) => check::run(cli::file(m), &cli::targets(m), cli::json(m), &mut out),
+        Some(("list", m)) => list::run(cli::file(m), cli::kernel(m), &mut out),
+        Some(("check", m)) => check::run(cli::file(m), cli::kernel(m), &cli::targets(m), cli::json(m), &mut out),
         Some(("sim", m)) => sim::run(m, &mut out),
         Some(("opt", m)) => opt::run(m, &mut out),
         Some(("emit", m)) => emit::run(m, &mut out),
         Some(("schedule", m)) => schedule::run(m, &mut out),
-        Some(("fmt", m)) => fmt::run(cli::file(m), &mut out),
-        Some(("explain", m)) => explain::run(cli::code(m), &cli::targets(m), &mut out),
+        Some(("fmt", m)) => fmt::run(cli::file(m), cli::kernel(m), &mut out),
+        Some(("explain", m)) => explain::run(cli::code(m), cli::kernel(m), &cli::targets(m), &mut out),
         Some(("doctor", _)) => doctor::run(&mut out),
         _ => Err(io::Error::other("unknown command")),
     };
@@ -100,18 +106,7 @@ impl<W: Write> Write for Reader<W> {
     }
 }
 
-/// The text of a file, or of stdin for `-`; the error contains the path.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
-    let text = if path == Path::new("-") { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
-    text.map_err(|e| at(path, &e))
-}
-
 /// An error that contains the path of a file.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
-/// The error of a file without a kernel, which is most likely the wrong file.
-pub(crate) fn none(path: &Path) -> io::Error {
-    io::Error::other(format!("{}: the file contains no kernel", path.display()))
 }

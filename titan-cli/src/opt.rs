@@ -1,15 +1,16 @@
 //! `titan opt`: runs passes on the kernels of a file, one after the other; the result goes to stdout, the changes are reported on stderr.
 
-use crate::check::{Fitting, fitting, unreadable};
+use crate::check::{Fitting, fitting};
 use crate::report::{Report, Verdict};
-use crate::{Outcome, cli, none, read};
+use crate::source::Source;
+use crate::{Outcome, cli};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
 use titan_core::driver::passes::{self, Options};
 use titan_core::ir::{CallProxy, Loc};
 use titan_core::pipeline::fence;
-use titan_core::text::{parse_located, print};
+use titan_core::text::print;
 
 /// Runs passes and prints the kernels.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -19,24 +20,20 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     for name in &names {
         passes::pass(name).map_err(io::Error::other)?;
     }
-    let text = read(path)?;
-    let (kernels, findings) = match parse_located(&text) {
-        Ok(located) => fitting(located),
-        Err(errors) => (Vec::new(), unreadable(errors)),
-    };
+    let source = Source::read(path, cli::kernel(matches))?;
+    let (located, unreadable) = source.kernels()?;
+    let (kernels, unfitting) = fitting(located);
+    let findings = [unreadable, unfitting].concat();
     if !findings.is_empty() {
         let (verdict, more) = (Verdict::Findings, Map::new());
         // The output on stdout is tile IR.
-        return Report { command: "opt", path, text: &text, kernels: Vec::new(), verdict, findings, more }
+        return Report { command: "opt", path, text: &source.text, kernels: Vec::new(), verdict, findings, more }
             .snippets(&mut io::stderr(), io::stderr().is_terminal());
-    }
-    if kernels.is_empty() {
-        return Err(none(path));
     }
     let mut printed = Vec::new();
     for Fitting { kernel, .. } in kernels {
         let kernel = kernel.into_kernel();
-        let name = kernel.sig.name.clone();
+        let name = kernel.sig.full_name();
         let mut passed = passes::run(kernel, &names, &options)
             .map_err(|e| io::Error::other(format!("{}: kernel `{name}`: {e}", path.display())))?;
         for note in &passed.notes {

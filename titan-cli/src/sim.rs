@@ -6,16 +6,17 @@
 //! rejects are run too, with a remark.
 
 use crate::arguments::{Arguments, Settings, make, named};
-use crate::check::{Fitting, fitting, unreadable};
+use crate::check::{Fitting, fitting};
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, at, none, picture, read};
+use crate::source::Source;
+use crate::{Outcome, at, picture};
 use clap::ArgMatches;
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use titan_core::diag::counted;
 use titan_core::ir::Kernel;
-use titan_core::text::{Positions, TextPos, parse_located};
+use titan_core::text::{Positions, TextPos};
 use titan_core::verify::{barrier_program, verify};
 use titan_sim::engine::Completion;
 use titan_sim::sim::{self, Explored, Limits, Options, Schedule, Statistics};
@@ -64,7 +65,7 @@ impl<'a> Request<'a> {
         };
         Ok(Request {
             path: crate::cli::file(m),
-            kernel: text("kernel"),
+            kernel: crate::cli::kernel(m),
             settings: Settings::parse(m.get_many::<String>("set").into_iter().flatten())?,
             grid: text("grid").map(grid).transpose()?,
             options,
@@ -109,24 +110,23 @@ fn grid(text: &str) -> io::Result<[u32; 3]> {
 /// Runs the kernels of a file.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outcome> {
     let request = Request::of(matches)?;
-    let text = read(request.path)?;
-    let (mut kernels, mut findings) = kernels(&text, &request)?;
-    if kernels.is_empty() && findings.is_empty() {
-        return Err(none(request.path));
-    }
+    let source = Source::read(request.path, request.kernel)?;
+    let (located, unreadable) = source.kernels()?;
+    let (mut kernels, unfitting) = fitting(located);
+    let mut findings = [unreadable, unfitting].concat();
     named(&request.settings, kernels.iter().map(|k| &*k.kernel))?;
     if request.schedule.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a schedule is for one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a schedule is for one kernel: name it behind the file"));
     }
     if request.timeline.is_some() && kernels.len() > 1 {
-        return Err(io::Error::other("a timeline shows one kernel: name it with `--kernel`"));
+        return Err(io::Error::other("a timeline shows one kernel: name it behind the file"));
     }
     let several = kernels.len() > 1;
     let mut more = Map::new();
     let (mut runs, mut bound, mut refusal) = (Vec::new(), false, None);
     for found in &mut kernels {
         let refused = found.verified();
-        let (found, name) = (&*found, &found.kernel.sig.name);
+        let (found, name) = (&*found, &found.kernel.sig.full_name());
         if refused > 0 && !request.json {
             let errors = counted(refused, "error");
             writeln!(
@@ -161,28 +161,11 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         (true, true) => Verdict::Bound,
         (true, false) => Verdict::Clean,
     };
-    let names = kernels.iter().map(|k| k.kernel.sig.name.clone()).collect();
-    let report = Report { command: "sim", path: request.path, text: &text, kernels: names, verdict, findings, more };
+    let names = kernels.iter().map(|k| k.kernel.sig.full_name()).collect();
+    let report =
+        Report { command: "sim", path: request.path, text: &source.text, kernels: names, verdict, findings, more };
     let outcome = if request.json { report.json(out)? } else { report.snippets(out, io::stdout().is_terminal())? };
     refusal.map_or(Ok(outcome), Err)
-}
-
-/// The selected kernels; the errors of kernels that are not well formed are findings.
-fn kernels(text: &str, request: &Request<'_>) -> io::Result<(Vec<Fitting>, Vec<Finding>)> {
-    let mut located = match parse_located(text) {
-        Ok(located) => located,
-        Err(errors) => return Ok((Vec::new(), unreadable(errors))),
-    };
-    let names: Vec<String> = located.iter().map(|l| format!("`{}`", l.kernel.sig.name)).collect();
-    located.retain(|l| request.kernel.is_none_or(|k| k == l.kernel.sig.name));
-    match request.kernel {
-        Some(name) if located.is_empty() => Err(io::Error::other(format!(
-            "{}: no kernel `{name}`; the kernels are {}",
-            request.path.display(),
-            names.join(", ")
-        ))),
-        _ => Ok(fitting(located)),
-    }
 }
 
 impl Fitting {
@@ -328,13 +311,14 @@ impl Done {
 fn finding(found: &sim::Finding, kernel: &Fitting, request: &Request<'_>, seed: Option<u64>) -> Finding {
     let mut sides = found.sides.iter();
     let first = sides.next();
-    let again = again(found, request, &kernel.kernel.sig.name, seed);
+    let name = kernel.kernel.sig.full_name();
+    let again = again(found, request, &name, seed);
     let mut more = Map::new();
     more.insert("sides".to_owned(), found.sides.iter().map(|s| side(s, &kernel.at)).collect());
     more.insert("schedule".to_owned(), json!(found.schedule.to_string()));
     more.insert("again".to_owned(), json!(again));
     Finding {
-        kernel: Some(kernel.kernel.sig.name.clone()),
+        kernel: Some(name),
         code: found.kind.code().to_owned(),
         title: found.message.clone(),
         at: Some(first.map_or(kernel.at.start, |s| kernel.at.of(s.loc))),
@@ -359,7 +343,7 @@ const LONGEST: usize = 2000;
 
 /// The command that reproduces a finding.
 fn again(found: &sim::Finding, request: &Request<'_>, kernel: &str, seed: Option<u64>) -> String {
-    let mut words = vec!["titan sim".to_owned(), quoted_path(request.path), format!("--kernel {kernel}")];
+    let mut words = vec!["titan sim".to_owned(), quoted_path(request.path), quoted(kernel)];
     words.extend(request.settings.iter().map(|(name, value)| format!("--set {}", quoted(&format!("{name}={value}")))));
     words.extend(request.grid.map(|[x, y, z]| format!("--grid {x},{y},{z}")));
     words.extend(request.options.cluster.map(|n| format!("--cluster {n}")));

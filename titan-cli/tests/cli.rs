@@ -58,7 +58,8 @@ fn check_says_the_same_to_programs() {
     assert_eq!(
         clean,
         json!({
-            "format": 1, "command": "check", "file": "gemm.tir", "verdict": "clean", "kernels": ["gemm"], "findings": [],
+            "format": 1, "command": "check", "file": "gemm.tir", "verdict": "clean",
+            "kernels": ["gemm::<f16, 128, 64, 32>"], "findings": [],
         })
     );
     let wrong: Value = serde_json::from_str(&stdout(&["check", "--json", "overlap.tir"], 1)).expect("JSON");
@@ -164,7 +165,7 @@ fn sim_shows_what_it_finds_and_how_to_see_it_again() {
         "error[deadlock]: `consumer` waits for time 4 of `ring`",
         "--> one_missing.tir:21:13",
         "%stage = ttg.stage.wait_ready %ready",
-        "= note: to reproduce: titan sim one_missing.tir --kernel ring --set K=160",
+        "= note: to reproduce: titan sim one_missing.tir ring --set K=160",
     ];
     for part in parts {
         assert!(text.contains(part), "no `{part}` in\n{text}");
@@ -204,7 +205,7 @@ fn the_command_that_is_named_shows_it_again() {
     std::fs::write(&path, include_str!("files/one_missing.tir")).expect("a file");
     let text = stdout(&["sim", path.to_str().expect("UTF-8")], 1);
     std::fs::remove_file(&path).expect("it can go");
-    assert!(text.contains(r"/titan '\''cli'\'' ") && text.contains(".tir' --kernel ring"), "{text}");
+    assert!(text.contains(r"/titan '\''cli'\'' ") && text.contains(".tir' ring"), "{text}");
 }
 
 #[test]
@@ -343,7 +344,7 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["check", "no_such_file.tir"],
         &["explain", "T9999"],
         &["sim", "ring.tir", "--set", "Q=3"],
-        &["sim", "ring.tir", "--kernel", "rung"],
+        &["sim", "ring.tir", "rung"],
         &["sim", "ring.tir", "--grid", "1,x"],
         &["opt", "unfenced.tir"],
         &["opt", "unfenced.tir", "--passes", "fense"],
@@ -398,7 +399,7 @@ fn sim_runs_the_kernels_that_it_can() {
         (&Value::from("same"), &Value::from("race"))
     );
     // Alone, nothing is left to say.
-    let output = titan(&["sim", "needy.tir", "--kernel", "two"]);
+    let output = titan(&["sim", "needy.tir", "two"]);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(2), true));
     assert!(stdout(&["sim", "needy.tir", "--set", "N=2"], 0).contains("`two` with N = 2: no errors found"));
 }
@@ -406,7 +407,7 @@ fn sim_runs_the_kernels_that_it_can() {
 #[test]
 fn programs_of_a_grid_race() {
     for how in ["--sanitize", "--explore"] {
-        let text = stdout(&["sim", "needy.tir", "--kernel", "same", "--set", "N=2", how], 1);
+        let text = stdout(&["sim", "needy.tir", "same", "--set", "N=2", how], 1);
         assert!(text.contains("error[race]: `c` is written by program [1, 0, 0]"), "{text}");
         let again = text.lines().find_map(|l| l.split_once("to reproduce: titan ")).expect("a command").1;
         assert!(stdout(&again.split(' ').collect::<Vec<_>>(), 1).contains("error[race]"), "{again}");

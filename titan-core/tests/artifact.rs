@@ -431,10 +431,36 @@ proptest! {
         prop_assert_eq!(Artifact::decode(&artifact.encode()), Ok(artifact));
     }
 
+    /// Whatever lies between them, and wherever the file ends: what is there as a whole is found, and what is cut is reported.
+    #[test]
+    fn artifacts_are_found_in_files(
+        names in proptest::collection::vec("[a-z]{0,9}", 0..4),
+        between in proptest::collection::vec(any::<u8>(), 0..40),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let artifact = |kernel: &String| Artifact { kernel: kernel.clone(), variants: vec![], refused: vec![] };
+        let (mut file, mut ends) = (between.clone(), Vec::new());
+        for name in &names {
+            file.extend(artifact(name).encode());
+            ends.push(file.len());
+            file.extend(&between);
+        }
+        let found: Vec<Artifact> = names.iter().map(artifact).collect();
+        prop_assert_eq!(Artifact::embedded(&file), (found.clone(), Vec::new()));
+        let cut = cut.index(file.len() + 1);
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let (some, errors) = Artifact::embedded(&file[..cut]);
+        prop_assert_eq!(&some[..], &found[..whole]);
+        // Where only a part of a header is left, nothing says that it is one.
+        let begins = |end: &usize| *end > cut && *end - artifact(&names[whole]).encode().len() + 24 <= cut;
+        prop_assert_eq!(errors.len(), usize::from(ends.get(whole).is_some_and(begins)));
+    }
+
     #[test]
     fn bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = Artifact::decode(&bytes);
         let _ = Artifact::decode(&sealed(&bytes));
+        let _ = Artifact::embedded(&[&bytes[..], &sealed(&bytes)[..], &bytes[..]].concat());
     }
 
     #[test]

@@ -44,6 +44,7 @@
 
 mod assumption;
 mod decode;
+mod embedded;
 mod encode;
 mod pack;
 mod place;
@@ -176,6 +177,13 @@ impl Artifact {
     /// Returns an error if they are not a complete and undamaged artifact of this version.
     pub fn decode(bytes: &[u8]) -> Result<Artifact, ArtifactError> {
         decode::decode(bytes)
+    }
+
+    /// The artifacts that are embedded in a file, such as an executable, in the order of their places; and what is wrong with those that are damaged,
+    /// cut or of another version.
+    #[must_use]
+    pub fn embedded(file: &[u8]) -> (Vec<Artifact>, Vec<ArtifactError>) {
+        embedded::embedded(file)
     }
 
     /// The first variant of a target whose assumptions hold.
