@@ -1,8 +1,19 @@
-//! The only module that reads the environment. It affects where artifacts are cached, whether times are printed, and how errors
-//! are reported, but never the generated code.
+//! The only module that reads the environment. It affects where artifacts are cached, whether times are printed, how errors are reported, and
+//! whether code is generated at all, but never the generated code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What cargo has rustc make in `cargo check`, in `cargo clippy` and of the dependencies in `cargo doc`: nothing that contains data.
+const CHECK: &str = "--emit=dep-info,metadata";
+
+/// Whether the crate that is compiled becomes a library or a program: not if it is only checked. With arguments that cargo does not give to
+/// rustc, it might.
+pub(crate) fn makes_code() -> bool {
+    static MAKES_CODE: OnceLock<bool> = OnceLock::new();
+    *MAKES_CODE.get_or_init(|| std::env::args_os().all(|arg| arg != CHECK))
+}
 
 /// The directory in which artifacts are cached; `None` switches the cache off.
 pub(crate) fn cache_dir() -> Option<PathBuf> {

@@ -54,7 +54,22 @@ fn rustc() -> PathBuf {
 impl Compiler {
     /// What rustc says; an error if it ended without a result.
     pub(crate) fn diagnostics(&self, input: Input<'_>) -> Result<Vec<Diagnostic>, String> {
+        // A case that compiles is written somewhere; each run has a file of its own.
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let output = format!("ui-{}.rmeta", RUNS.fetch_add(1, Ordering::Relaxed));
         let mut command = self.command(input);
+        command.args(["--crate-name", "case", "--emit", "metadata"]);
+        self.run(command.arg("-o").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join(output)), input)
+    }
+
+    /// What rustc says when `cargo check` calls it.
+    pub(crate) fn checked(&self, name: &str, input: Input<'_>) -> Result<Vec<Diagnostic>, String> {
+        let mut command = self.command(input);
+        command.args(["--crate-name", name, "--emit=dep-info,metadata"]);
+        self.run(command.arg("--out-dir").arg(env!("CARGO_TARGET_TMPDIR")), input)
+    }
+
+    fn run(&self, command: &mut Command, input: Input<'_>) -> Result<Vec<Diagnostic>, String> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
         if let (Some(mut stdin), Input::Root(text)) = (child.stdin.take(), input) {
@@ -74,13 +89,10 @@ impl Compiler {
 
     /// As cargo calls rustc for a package that has TITAN as its only dependency, with a fixed width of lines.
     fn command(&self, input: Input<'_>) -> Command {
-        // A case that compiles is written somewhere; each run has a file of its own.
-        static RUNS: AtomicUsize = AtomicUsize::new(0);
-        let output = format!("ui-{}.rmeta", RUNS.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(&self.rustc);
         // The places in TITAN's own sources are relative to the workspace; rustc shows their lines only if it finds the files.
         command.current_dir(library::workspace()).arg("--remap-path-prefix=ui-tests/ui=ui");
-        command.args(["--crate-name", "case", "--crate-type", "bin", "--edition", "2024", "--emit", "metadata"]);
+        command.args(["--crate-type", "bin", "--edition", "2024"]);
         // `verbose`: the names of types are never cut.
         command.args(["--error-format", "json", "--diagnostic-width", "140", "--verbose", "-A", "dead_code"]);
         let mut titan = std::ffi::OsString::from("titan=");
@@ -91,7 +103,6 @@ impl Compiler {
             dependency.push(folder);
             command.arg("-L").arg(dependency);
         }
-        command.arg("-o").arg(Path::new(env!("CARGO_TARGET_TMPDIR")).join(output));
         match input {
             Input::File(path) => command.arg(path),
             Input::Root(_) => command.arg("-"),

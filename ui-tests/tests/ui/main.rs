@@ -32,3 +32,16 @@ fn every_stored_message_has_its_case() {
     let stale = cases::stale();
     assert!(stale.is_empty(), "delete these messages, their cases are gone: {stale:?}");
 }
+
+/// `cargo check` generates no code: it tells everything but what only compiling for a target finds, which the next build tells.
+#[test]
+fn cargo_check_tells_what_needs_no_code() {
+    let (compiler, ui) = (compiler::of_this_test(), cases::folder());
+    let told = |case: &str, name: &str| -> Vec<String> {
+        let found = compiler.checked(name, compiler::Input::File(&ui.join(case)));
+        found.unwrap_or_else(|error| panic!("{error}")).into_iter().map(|diagnostic| diagnostic.rendered).collect()
+    };
+    assert_eq!(told("targets/too_much_memory.rs", "checked_memory"), Vec::<String>::new());
+    let of_rules = told("outputs/missing_program_axis.rs", "checked_axis");
+    assert!(of_rules.len() == 1 && of_rules[0].contains("[T0402]"), "{of_rules:?}");
+}
