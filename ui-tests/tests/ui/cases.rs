@@ -58,7 +58,7 @@ pub(crate) fn stale() -> Vec<String> {
     names("stderr").into_iter().filter(is_stale).map(|name| format!("ui/{name}.stderr")).collect()
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("ui")
 }
 
