@@ -10,10 +10,14 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
 #![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
+// Device functions of this library name it as those of other crates do.
+extern crate self as titan;
+
 mod dispatch;
 mod error;
 pub mod lang;
 pub mod prelude;
+pub mod random;
 #[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
