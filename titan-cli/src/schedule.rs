@@ -5,7 +5,8 @@
 //! Deliberately absent: kernels. The file is a graph in the text form of docs/scheduling.md; `titan emit --stage graphs` prints those of a kernel.
 
 use crate::report::{Finding, Report, Verdict};
-use crate::{Outcome, cli, read};
+use crate::source::text as read;
+use crate::{Outcome, cli};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};

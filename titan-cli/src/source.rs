@@ -26,17 +26,27 @@ pub(crate) enum Content {
     Artifacts(Vec<Artifact>),
 }
 
-/// Reads a file, or stdin for `-`; an error contains the path.
-pub(crate) fn read(path: &Path) -> io::Result<Content> {
+/// The bytes of a file, or of stdin for `-`; an error contains the path.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map(|_| bytes)
     } else {
         std::fs::read(path)
     };
-    let bytes = bytes.map_err(|e| at(path, &e))?;
+    bytes.map_err(|e| at(path, &e))
+}
+
+/// The text of a file that contains no kernels, such as a dependence graph.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    let not_text = |e| at(path, &io::Error::new(io::ErrorKind::InvalidData, e));
+    String::from_utf8(bytes(path)?).map_err(not_text)
+}
+
+/// What a file contains: the tile IR itself, or artifacts.
+pub(crate) fn read(path: &Path) -> io::Result<Content> {
     // An executable is not UTF-8, and neither is an artifact.
-    let bytes = match String::from_utf8(bytes) {
+    let bytes = match String::from_utf8(bytes(path)?) {
         Ok(text) => return Ok(Content::Text(text)),
         Err(error) => error.into_bytes(),
     };

@@ -127,10 +127,17 @@ impl<'k> Check<'k> {
         let Some(meanings) = meanings.filter(|all| Some(all.len()) == entered) else {
             return refuse(looped, "it carries a value that belongs to no iteration");
         };
-        // What carries a value is where the value is, inside of the loop and behind it.
+        // What carries a value is where the value is, inside of the loop and behind it. The results of a loop that is left
+        // are what it is left with, not what it carries: `expanded` has compared them with those before, and there are
+        // no others.
         let meant: Vec<Value> = meanings.iter().map(|(value, _)| *value).collect();
         let results = &after.op(unit.main).results;
-        if [inside, &results[..]].iter().any(|all| !alike((before, &meant), (after, all))) {
+        let alike_behind = if before.op(looped).kind == OpKind::Loop {
+            results.len() == before.op(looped).results.len()
+        } else {
+            alike((before, &meant), (after, results))
+        };
+        if !alike_behind || !alike((before, &meant), (after, inside)) {
             return refuse(looped, "it carries a value in another layout");
         }
         // The farthest iteration of which labels are needed: that of the operation, or of the carried value, that is
@@ -178,8 +185,11 @@ impl<'k> Check<'k> {
     /// Executes what follows the loop, which ends before iteration `turn`.
     fn leave(&mut self, made: &Loop<'k>, rest: &[OpId], turn: At, state: &[Label]) -> Checked {
         self.find(turn.later(made.reach));
-        let results = &self.after.op(made.steady).results;
-        self.new.extend(results.iter().copied().zip(state.iter().copied()));
+        // Those of a loop that is left are not what it carries, so that nothing here may use them.
+        if self.before.op(made.looped).kind != OpKind::Loop {
+            let results = &self.after.op(made.steady).results;
+            self.new.extend(results.iter().copied().zip(state.iter().copied()));
+        }
         self.execute(made.looped, rest, Place { turn, leads: Some(&made.leads), beyond: true, guard: None })
     }
 
