@@ -6,8 +6,9 @@ use titan::random::{normal, philox, philox4x32, uniform};
 
 #[titan::kernel(grid(1))]
 fn words(c: &Tensor<u32, 2>, y: &mut Tensor<u32, 2>, key0: u32, key1: u32) {
-    let word = |i: i32| c.load_tile::<1, 4>([i, 0]);
-    let (a, b, c, d) = philox4x32(word(0), word(1), word(2), word(3), key0, key1);
+    let (c0, c1) = (c.load_tile::<1, 4>([0, 0]), c.load_tile::<1, 4>([1, 0]));
+    let (c2, c3) = (c.load_tile::<1, 4>([2, 0]), c.load_tile::<1, 4>([3, 0]));
+    let (a, b, c, d) = philox4x32(c0, c1, c2, c3, key0, key1);
     y.store_tile([0, 0], a);
     y.store_tile([1, 0], b);
     y.store_tile([2, 0], c);
