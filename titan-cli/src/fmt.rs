@@ -7,7 +7,7 @@ use crate::Outcome;
 use crate::source::Source;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
-use titan_core::text::print;
+use titan_core::text::{parse, print};
 
 /// Prints the kernels of a file.
 pub(crate) fn run(path: &Path, kernel: Option<&str>, out: &mut dyn Write) -> io::Result<Outcome> {
@@ -17,7 +17,10 @@ pub(crate) fn run(path: &Path, kernel: Option<&str>, out: &mut dyn Write) -> io:
         // The output on stdout is tile IR.
         return crate::check::say(&source, &[], false, &mut io::stderr(), io::stderr().is_terminal());
     }
-    let texts: Vec<String> = kernels.iter().map(|one| print(&one.kernel)).collect();
+    // Parsed without their places in this text, which would not be those of the text that is printed.
+    let parsed = parse(&source.text).unwrap_or_default();
+    let selected = parsed.iter().filter(|one| kernels.iter().any(|other| other.kernel.sig == one.sig));
+    let texts: Vec<String> = selected.map(print).collect();
     write!(out, "{}{}", header(&source.text), texts.join("\n"))?;
     Ok(Outcome::Clean)
 }

@@ -104,7 +104,10 @@ fn kernels_of_a_program_are_checked_run_printed_and_compiled() {
     let text = stdout(&["sim", path, "ring", "--set", "n=3", "--timeline", svg.path()], 0);
     assert!(text.contains("`ring`") && text.contains("no errors found"), "{text}");
     assert!(std::fs::read_to_string(&svg.0).expect("a picture").contains("<svg"));
-    assert_eq!(stdout(&["fmt", path, "gemm"], 0), format!("; gemm::<f16, 128, 64, 32>\n{GEMM}"));
+    assert_eq!(
+        stdout(&["fmt", path, "gemm"], 0),
+        format!("; gemm::<f16, 128, 64, 32>\n{}", print(&parse_one(GEMM).expect("tile IR")))
+    );
     assert!(stdout(&["emit", path, "gemm", "--stage", "ptx"], 0).contains(".visible .entry"));
     assert!(stdout(&["explain", path, "gemm"], 0).starts_with("kernel `gemm::<f16, 128, 64, 32>`\n"));
     assert!(stdout(&["opt", path, "ring", "--passes", "fence"], 0).starts_with("kernel @ring("));
@@ -116,7 +119,7 @@ fn a_finding_of_an_instance_is_repeated_by_its_name() {
     let text = include_str!("files/one_missing.tir").replacen("@ring(", "@ring<D = 3>(", 1);
     let file = File::new("instances", &program(&[artifact(&text), artifact(RING)]));
     let found = stdout(&["sim", file.path(), "ring::<3>", "--seed", "3"], 1);
-    assert!(found.contains("error[deadlock]") && found.contains(" 'ring::<3>' --set "), "{found}");
+    assert!(found.contains("error[deadlock]") && found.contains(" 'ring::<3>' --schedule "), "{found}");
 }
 
 #[test]
