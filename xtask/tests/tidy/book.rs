@@ -1,0 +1,68 @@
+//! What the book must keep true: each of its pages is listed, and the blocks of each are compiled.
+
+use crate::support::{expect_none, files, name, read, root};
+
+/// The pages of the book, relative to its folder.
+fn pages() -> Vec<String> {
+    let folder = root().join("book/src");
+    let relative =
+        |page: std::path::PathBuf| page.strip_prefix(&folder).unwrap_or(&page).to_string_lossy().replace('\\', "/");
+    files(&folder, "md").into_iter().map(relative).filter(|page| page != "SUMMARY.md").collect()
+}
+
+#[test]
+fn every_page_of_the_book_is_listed() {
+    let summary = read(&root().join("book/src/SUMMARY.md"));
+    let listed = |page: &String| summary.matches(&format!("]({page})")).count() == 1;
+    let found: Vec<String> = pages().into_iter().filter(|page| !listed(page)).collect();
+    assert!(!pages().is_empty(), "the book has no pages");
+    expect_none(&found, "List the page in book/src/SUMMARY.md, once.");
+}
+
+#[test]
+fn the_blocks_of_every_page_are_compiled() {
+    let library = read(&root().join("book/blocks/src/lib.rs"));
+    let found: Vec<String> = pages().into_iter().filter(|page| !library.contains(&format!("\"{page}\";"))).collect();
+    expect_none(&found, "Name the page in book/blocks/src/lib.rs.");
+}
+
+/// A block without a language is Rust for rustdoc, and plain text for mdBook.
+#[test]
+fn every_block_of_the_book_has_its_language() {
+    const LANGUAGES: [&str; 9] =
+        ["rust", "rust,compile_fail", "rust,no_run", "text", "sh", "toml", "yaml", "python", "c"];
+    let mut found = Vec::new();
+    for page in files(&root().join("book/src"), "md") {
+        let mut inside = false;
+        for (i, line) in read(&page).lines().enumerate() {
+            let Some(language) = line.strip_prefix("```") else { continue };
+            inside = !inside;
+            if inside && !LANGUAGES.contains(&language) {
+                found.push(format!("{}:{}: `{line}`", name(&page), i + 1));
+            }
+        }
+    }
+    expect_none(&found, "Write the language behind the fence. `rust,ignore` is none: every block of Rust is compiled.");
+}
+
+/// What the blocks are compiled with is what the tests of the repository are compiled with.
+#[test]
+fn the_blocks_have_the_profile_of_the_workspace() {
+    let profile = |manifest: &str| -> Vec<String> {
+        let text = read(&root().join(manifest));
+        let sections = text.split("\n[").filter(|section| section.starts_with("profile.dev"));
+        let lines = |section: &str| {
+            section
+                .lines()
+                .filter(|l| !l.is_empty() && !l.starts_with('#'))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        sections.map(lines).collect()
+    };
+    let (own, workspace) = (profile("book/blocks/Cargo.toml"), profile("Cargo.toml"));
+    let found: Vec<String> = own.iter().filter(|section| !workspace.contains(section)).cloned().collect();
+    assert!(!own.is_empty(), "book/blocks/Cargo.toml has no profile");
+    expect_none(&found, "Copy the section of Cargo.toml.");
+}
