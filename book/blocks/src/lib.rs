@@ -35,6 +35,7 @@ pages! {
     interop "interop.md";
     testing "testing.md";
     debugging "debugging.md";
+    errors "errors.md";
     packaging "packaging.md";
     amd "amd.md";
     how_it_works "how-it-works.md";

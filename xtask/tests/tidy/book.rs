@@ -45,6 +45,40 @@ fn every_block_of_the_book_has_its_language() {
     expect_none(&found, "Write the language behind the fence. `rust,ignore` is none: every block of Rust is compiled.");
 }
 
+/// The page about error codes has a row for each family, and the codes that the book names have pages.
+#[test]
+fn the_book_knows_the_families_of_errors_and_names_codes_that_exist() {
+    let page = read(&root().join("book/src/errors.md"));
+    let rows: Vec<&str> =
+        page.lines().filter_map(|l| l.strip_prefix("| T")).filter_map(|l| l.split("..").next()).collect();
+    let codes: Vec<String> = files(&root().join("docs/errors"), "md")
+        .iter()
+        .filter_map(|p| Some(p.file_stem()?.to_str()?.strip_prefix('T')?.to_owned()))
+        .collect();
+    let mut found: Vec<String> = Vec::new();
+    for code in &codes {
+        if rows.iter().filter(|family| code.starts_with(*family)).count() != 1 {
+            found.push(format!("book/src/errors.md: not one row for the family of T{code}"));
+        }
+    }
+    for family in &rows {
+        if !codes.iter().any(|code| code.starts_with(family)) {
+            found.push(format!("book/src/errors.md: no code begins with T{family}"));
+        }
+    }
+    for page in files(&root().join("book/src"), "md") {
+        let text = read(&page);
+        for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+            let code = word.strip_prefix('T').filter(|d| d.len() == 4 && d.bytes().all(|b| b.is_ascii_digit()));
+            if let Some(code) = code.filter(|code| !codes.iter().any(|c| c == code)) {
+                found.push(format!("{}: T{code}", name(&page)));
+            }
+        }
+    }
+    assert!(codes.len() > 100, "docs/errors has lost its pages");
+    expect_none(&found, "Add the row, or name a code that has a page in docs/errors.");
+}
+
 /// What the blocks are compiled with is what the tests of the repository are compiled with.
 #[test]
 fn the_blocks_have_the_profile_of_the_workspace() {
