@@ -1,12 +1,14 @@
 //! The book: its code blocks, compiled and run as doc tests of `book/blocks`, a workspace of its own, and its pages for a browser.
 
+mod rejected;
 mod site;
 
 use crate::cargo::{cargo, root};
 use std::io;
 
 pub(crate) const HELP: &str = "\
-cargo xtask book [NAME] [-- ARGS]     compiles and runs the code blocks; only those of pages with NAME in their names
+cargo xtask book [NAME] [-- ARGS]     compiles and runs the code blocks, or rejects them by the errors that they name; only those of pages
+                                      with NAME in their names
 cargo xtask book --site               makes target/book/html, by `mdbook`, in which docs/ is the last part of the book";
 
 /// Runs what is asked for; whether it succeeded.
@@ -31,5 +33,7 @@ pub(crate) fn blocks(args: &[String]) -> io::Result<bool> {
     command.args(args.iter().filter(|arg| *arg != "--"));
     // In the repository's target folder, where the libraries of others are built already.
     command.env("CARGO_TARGET_DIR", crate::tools::target()?);
-    Ok(command.status()?.success())
+    let passed = command.status()?.success();
+    let names: Vec<&String> = args.iter().take_while(|arg| *arg != "--").collect();
+    Ok(rejected::check(&names)? && passed)
 }

@@ -81,7 +81,7 @@ fn title(page: &Path) -> io::Result<String> {
 }
 
 /// The pages of a folder and of those in it, in order: a folder's own pages first, and its `README.md` before them.
-fn markdown(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn markdown(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<io::Result<_>>()?;
     entries.sort_by_key(|path| (path.is_dir(), !path.ends_with("README.md"), path.clone()));
     let mut pages = Vec::new();

@@ -79,6 +79,23 @@ fn the_book_knows_the_families_of_errors_and_names_codes_that_exist() {
     expect_none(&found, "Add the row, or name a code that has a page in docs/errors.");
 }
 
+/// `cargo xtask book` compares the errors of rejected blocks with the codes that they name.
+#[test]
+fn every_rejected_block_names_its_error() {
+    let mut found = Vec::new();
+    for page in files(&root().join("book/src"), "md") {
+        for block in read(&page).split("```rust,compile_fail\n").skip(1) {
+            let code =
+                block.split("```").next().and_then(|body| body.split("// Rejected, ").nth(1)).unwrap_or_default();
+            let number = code.strip_prefix(['T', 'E']).and_then(|rest| rest.get(..4)).unwrap_or_default();
+            if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+                found.push(format!("{}: {}", name(&page), block.lines().next().unwrap_or_default()));
+            }
+        }
+    }
+    expect_none(&found, "Write `// Rejected, T0402: ..` in the block, with the code of its error.");
+}
+
 /// What the blocks are compiled with is what the tests of the repository are compiled with.
 #[test]
 fn the_blocks_have_the_profile_of_the_workspace() {
