@@ -10,9 +10,9 @@ use std::process::Command;
 /// Where the repository's files are in the copy.
 const REPOSITORY: &str = "repository";
 
-/// What pages link to, beside `docs`.
-const LINKED: [&str; 7] =
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples", "tests"];
+/// The pages outside of `docs`, and the folder that pages link to as a whole.
+const LINKED: [&str; 6] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "examples"];
 
 /// Makes `target/book/html`.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
@@ -32,7 +32,18 @@ pub(crate) fn make() -> io::Result<bool> {
         let relative = page.strip_prefix(root().join("book/src")).unwrap_or(&page).to_path_buf();
         let depth = relative.components().count() - 1;
         let text = fs::read_to_string(&page)?;
+        copy_targets(&text, &page, &pages.join(REPOSITORY))?;
         fs::write(pages.join(&relative), linked(&text, depth))?;
+    }
+    for name in LINKED.iter().copied().filter(|name| name.ends_with(".md")).chain(["docs"]) {
+        for page in markdown(&root().join(name))? {
+            let text = fs::read_to_string(&page)?;
+            copy_targets(&text, &page, &pages.join(REPOSITORY))?;
+            let relative = page.strip_prefix(root()).unwrap_or(&page).to_path_buf();
+            let up = "../".repeat(relative.components().count() - 1);
+            let text = text.replace(&format!("]({up}book/src/"), &format!("](../{up}"));
+            fs::write(pages.join(REPOSITORY).join(&relative), text)?;
+        }
     }
     let summary = pages.join("SUMMARY.md");
     let mut text = fs::read_to_string(&summary)?;
@@ -55,6 +66,19 @@ pub(crate) fn make() -> io::Result<bool> {
 fn linked(text: &str, depth: usize) -> String {
     let out = format!("]({}", "../".repeat(depth + 2));
     text.replace(&out, &format!("]({}{REPOSITORY}/", "../".repeat(depth)))
+}
+
+/// Copies the files of the repository to which a page links, but for other pages.
+fn copy_targets(text: &str, page: &Path, to: &Path) -> io::Result<()> {
+    let root = root().canonicalize()?;
+    for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', ' ']).next()) {
+        let Ok(file) = page.parent().unwrap_or(page).join(link).canonicalize() else { continue };
+        let Ok(relative) = file.strip_prefix(&root) else { continue };
+        if file.is_file() && file.extension().is_none_or(|e| e != "md") && !to.join(relative).exists() {
+            copy(&file, &to.join(relative))?;
+        }
+    }
+    Ok(())
 }
 
 /// The part of the summary with the pages of `docs/` and of the errors.
@@ -80,8 +104,11 @@ fn title(page: &Path) -> io::Result<String> {
     Ok(heading.replace(['[', ']', '`'], ""))
 }
 
-/// The pages of a folder and of those in it, in order: a folder's own pages first, and its `README.md` before them.
+/// The pages of a folder and of those in it, in order: a folder's own pages first, and its `README.md` before them. Of a page, itself.
 pub(super) fn markdown(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if folder.is_file() {
+        return Ok(vec![folder.to_path_buf()]);
+    }
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.map(|e| e.map(|e| e.path())).collect::<io::Result<_>>()?;
     entries.sort_by_key(|path| (path.is_dir(), !path.ends_with("README.md"), path.clone()));
     let mut pages = Vec::new();
