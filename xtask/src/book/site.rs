@@ -24,7 +24,9 @@ pub(crate) fn make() -> io::Result<bool> {
     }
     let pages = source.join("src");
     copy(&root().join("book/src"), &pages)?;
-    fs::copy(root().join("book/book.toml"), source.join("book.toml"))?;
+    for name in ["book.toml", "book.css"] {
+        fs::copy(root().join("book").join(name), source.join(name))?;
+    }
     for name in LINKED.iter().copied().chain(["docs"]) {
         copy(&root().join(name), &pages.join(REPOSITORY).join(name))?;
     }
