@@ -5,11 +5,14 @@ use titan::prelude::*;
 
 #[path = "shared/examples.rs"]
 mod all;
+#[path = "shared/ports.rs"]
+mod ports;
 
 use all::{
     batched_gemm, conv2d, flash_attention, fp8_gemm, gemm, gemm_ws, grouped_gemm, linear_gelu, paged_attention,
     rms_norm, rope, router, softmax, split_k, vector_add, w4a16,
 };
+use ports::{cubecl_gelu, cubecl_normalization, cubecl_sum, triton_layer_norm, triton_softmax, triton_vector_add};
 
 /// The greatest error of an example is within its bound.
 fn within(bound: f64, error: titan::Result<f64>) {
@@ -28,6 +31,30 @@ fn batched_gemm_agrees() {
 fn conv2d_agrees() {
     let dev = Device::best().expect("there is a device");
     within(0.0, conv2d::check(&dev));
+}
+
+#[test]
+fn cubecl_gelu_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, cubecl_gelu::check(&dev, &[-1.0f32, 0.0, 1.0, 5.0]));
+    let many: Vec<f16> = (0..300).map(|i| f16::from_f32(i as f32 / 50.0 - 3.0)).collect();
+    within(2e-3, cubecl_gelu::check(&dev, &many));
+}
+
+#[test]
+fn cubecl_normalization_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, cubecl_normalization::check(&dev, &[-1.0, 0.0, 1.0, 5.0]));
+    let many: Vec<f32> = (0..4 * 65).map(|i| i as f32 - 100.5).collect();
+    within(1e-6, cubecl_normalization::check(&dev, &many));
+}
+
+#[test]
+fn cubecl_sum_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(0.0, cubecl_sum::check(&dev, &[-1.0, 10.0, 1.0, 5.0]));
+    let many: Vec<f32> = (0..100).map(|i| (i * 7 % 13) as f32).collect();
+    within(0.0, cubecl_sum::check(&dev, &many));
 }
 
 #[test]
@@ -131,6 +158,30 @@ fn split_k_agrees() {
     let dev = Device::best().expect("there is a device");
     within(3e-3, split_k::check(&dev, [33, 45, 19], 3));
     within(3e-3, split_k::check(&dev, [8, 8, 3], 4));
+}
+
+#[test]
+fn triton_layer_norm_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(2e-3, triton_layer_norm::check::<f16>(&dev, 3, 300));
+    within(1e-5, triton_layer_norm::check::<f32>(&dev, 2, 256));
+    within(1e-5, triton_layer_norm::check::<f32>(&dev, 1, 5));
+}
+
+#[test]
+fn triton_softmax_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, triton_softmax::check(&dev, 5, 781));
+    within(1e-6, triton_softmax::check(&dev, 7, 99));
+    within(1e-6, triton_softmax::check(&dev, 1, 1));
+}
+
+#[test]
+fn triton_vector_add_agrees() {
+    let dev = Device::best().expect("there is a device");
+    within(1e-6, triton_vector_add::check(&dev, 5000));
+    within(1e-6, triton_vector_add::check(&dev, 1024));
+    within(1e-6, triton_vector_add::check(&dev, 0));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The modules of all examples that are single files, for test programs that look at what they embed or run them. Each example carries the common
+//! The modules of all examples that are single files, but for the ports, for test programs that look at what they embed or run them. Each carries the common
 //! part and a `main`.
 
 #[path = "../../examples/batched_gemm.rs"]

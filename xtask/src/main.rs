@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
 mod asan;
+mod book;
 mod bundle;
 mod cargo;
 mod lint;
@@ -35,6 +36,7 @@ cargo xtask <chore>
                   bring what tests compare with to target/tools (about 1.4 GB); `test --full` does it too
   bundle [FOLDER] tests and benchmark for a machine with a GPU and its driver only, stripped, to be copied there
   asan            tests of the CPU device and the runtime under AddressSanitizer, where rustc has it
+  book [ARGS..]   the code blocks of the book, compiled and run; `--site` makes its pages, `--help` lists the arguments
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   plant [ARGS..]  plant defects of one line in a copy, and report which of them the tests find; `--help` lists the arguments
   times           how long the macro takes for every example, part by part, unoptimized and optimized
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "tools" => tools(rest),
         "asan" => asan::run(),
+        "book" => book::run(rest),
         "lint" => lint::run(),
         "bless" => test::bless(),
         "bundle" => bundle::run(rest),

@@ -71,11 +71,16 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
         times(&outcomes);
     }
     let documented = !options.is_everything() || examples_in_docs()?;
+    // In a workspace of its own, whose libraries are built once more.
+    let told = !(options.is_everything() && options.full) || crate::book::blocks(&[])?;
     summary(&outcomes, since.elapsed());
     if !documented {
         println!("and examples in the documentation");
     }
-    Ok(passed && documented)
+    if !told {
+        println!("and blocks of the book");
+    }
+    Ok(passed && documented && told)
 }
 
 /// Runs the examples in README.md, docs/language.md, docs/host.md, docs/memory.md and in the documentation of the libraries; whether all passed.

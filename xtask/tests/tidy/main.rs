@@ -2,6 +2,7 @@
 //!
 //! | module | rules |
 //! |---|---|
+//! | `book` | every page of the book is listed, and its blocks are compiled |
 //! | `layers` | the dependencies between crates, those between modules of titan-core, and what titan-core must not use |
 //! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed |
 //! | `manifests` | a reason beside every dependency |
@@ -11,6 +12,7 @@
 //!
 //! Every message says how to fix its findings. Deliberately absent: lints (clippy).
 
+mod book;
 mod format;
 mod layers;
 mod lints;
