@@ -108,8 +108,8 @@ const REFUSED: &[u8] = &[1];
 
 fn artifact(text: &str, chosen: &Chosen, bulk: bool) -> Vec<u8> {
     let cpu = Variant { target: targets::CPU.to_owned(), payload: text.as_bytes().to_vec(), ..Variant::default() };
-    let mut artifact = Artifact { kernel: kernel_name(text), variants: vec![cpu], refused: chosen.left_out() };
     let Ok(kernel) = verified(text) else { return REFUSED.to_vec() };
+    let mut artifact = Artifact { kernel: kernel.sig.full_name(), variants: vec![cpu], refused: chosen.left_out() };
     if bulk && !chosen.generated().any(targets::has_bulk) {
         return REFUSED.to_vec();
     }
