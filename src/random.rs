@@ -33,11 +33,6 @@
 
 use crate::prelude::*;
 
-/// 2π, a whole turn in radians.
-#[expect(clippy::approx_constant, reason = "constants of kernels are expressions of literals")]
-#[crate::constant]
-const TURN: f32 = 6.283_185_5;
-
 /// Four random words for each counter, each uniform in all 32 bits. Different counters, and different seeds, give independent words.
 #[crate::device]
 pub fn philox<S: Shape>(counter: Tile<u32, S>, seed: u64) -> (Tile<u32, S>, Tile<u32, S>, Tile<u32, S>, Tile<u32, S>) {
@@ -91,6 +86,6 @@ pub fn normal<S: Shape>(a: Tile<u32, S>, b: Tile<u32, S>) -> (Tile<f32, S>, Tile
     // From 2⁻²⁴ to 1, so that the logarithm is finite.
     let u = 1.0 - uniform(a);
     let radius = (u.ln() * -2.0).sqrt();
-    let angle = uniform(b) * TURN;
+    let angle = uniform(b) * std::f32::consts::TAU;
     (radius * angle.cos(), radius * angle.sin())
 }

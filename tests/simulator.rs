@@ -163,3 +163,33 @@ fn what_goes_wrong_has_a_place_in_this_file() -> titan::Result<()> {
     assert!(error.contains("there is only one simulator"), "{error}");
     Ok(())
 }
+
+#[titan::kernel(grid(1))]
+fn prints(y: &mut Tensor<f32, 1>, yes: bool, large: u64) {
+    let x = (iota::<4>().cast::<f32>() - 1.0).reshape::<2, 2>();
+    tprint!("{{{}}} {} {} {}", x, yes, large, 0.1);
+    tprint!("{} {}", x.cast::<f16>() * 0.1, select(x < 0.0, x / 0.0, -x));
+    tprint!("{} {} {}", x < 1.0, (x * 1e30).cast::<f64>() * 1e30, x.cast::<i8>());
+    y.store_tile([0], x.reshape::<4>());
+}
+
+/// A line of `tprint!` is the same on every device.
+#[test]
+fn lines_are_those_of_the_other_devices() {
+    use std::sync::{Arc, Mutex};
+    static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let of = |dev: Device| {
+        titan_cpu::set_print_sink(Some(Arc::new(|text| LINES.lock().unwrap().push(text.to_owned()))));
+        let mut y = dev.zeros([4]).unwrap();
+        prints(&mut y, true, u64::MAX).sync().unwrap();
+        titan_cpu::set_print_sink(None);
+        std::mem::take(&mut *LINES.lock().unwrap())
+    };
+    let cpu = of(Device::cpu());
+    assert_eq!(cpu.len(), 3);
+    assert_eq!(cpu[0], "{[[-1, 0], [1, 2]]} true 18446744073709551615 0.1\n");
+    assert_eq!(of(Device::simulator(Options::default())), cpu);
+    for target in ["sm_80", "gfx942"] {
+        assert_eq!(of(Device::emulator(target).unwrap()), cpu, "{target}");
+    }
+}

@@ -26,6 +26,14 @@ pub struct MemoryUse {
     pub total: Option<usize>,
 }
 
+/// The memory of a device as its driver reports it, in bytes: what its pool holds, what is free, and all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) reserved: Option<u64>,
+    pub(crate) free: Option<usize>,
+    pub(crate) total: Option<usize>,
+}
+
 /// The counts of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Counts(Mutex<MemoryUse>);
@@ -66,18 +74,17 @@ impl Device {
     /// If the driver of a GPU fails.
     pub fn memory_use(&self) -> Result<MemoryUse> {
         let counts = *lock(&self.counts().0);
-        let (reserved, room) = match self.kind() {
+        let Room { reserved, free, total } = match self.kind() {
             #[cfg(feature = "cuda")]
             DeviceKind::Cuda => super::cuda::room(self)?,
             #[cfg(feature = "hip")]
             DeviceKind::Hip => super::hip::room(self)?,
             #[cfg(not(feature = "cuda"))]
-            DeviceKind::Cuda => (None, None),
+            DeviceKind::Cuda => Room::default(),
             #[cfg(not(feature = "hip"))]
-            DeviceKind::Hip => (None, None),
-            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => (None, None),
+            DeviceKind::Hip => Room::default(),
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => Room::default(),
         };
-        let (free, total) = room.unzip();
         Ok(MemoryUse { reserved, free, total, ..counts })
     }
 

@@ -54,22 +54,20 @@ fn instances_have_the_names_of_the_embedded_kernels() {
 /// What tools find in the file of a program is what the program itself lists.
 #[test]
 fn the_kernels_of_a_program_are_in_its_file() {
+    use std::collections::BTreeSet;
     use titan_core::artifact::Artifact;
+    /// Names, and for each target the code.
+    type Kernels = BTreeSet<(String, Vec<(String, Vec<u8>)>)>;
     let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let (embedded, errors) = Artifact::embedded(&file);
     assert!(errors.is_empty(), "{errors:?}");
-    let sorted = |mut all: Vec<(String, Vec<(String, Vec<u8>)>)>| {
-        all.sort();
-        all.dedup();
-        all
-    };
     let found = embedded.into_iter().map(|artifact| {
         (artifact.kernel, artifact.variants.into_iter().map(|variant| (variant.target, variant.payload)).collect())
     });
     let listed = titan::kernels().unwrap().into_iter().map(|kernel| {
         (kernel.name, kernel.variants.into_iter().map(|variant| (variant.target, variant.code)).collect())
     });
-    let (found, listed) = (sorted(found.collect()), sorted(listed.collect()));
+    let (found, listed): (Kernels, Kernels) = (found.collect(), listed.collect());
     assert!(!listed.is_empty() && listed.iter().all(|kernel| found.contains(kernel)));
     assert_eq!(found.len(), listed.len());
 }

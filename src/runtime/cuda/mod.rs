@@ -33,6 +33,7 @@ pub(super) use code::Code;
 use super::backend;
 use super::device::{Device, DeviceKind};
 use super::event::{self, Event};
+use super::memory_use::Room;
 use crate::error::Result;
 use std::sync::Arc;
 use titan_nv::Machine;
@@ -63,10 +64,13 @@ fn context(device: &Device) -> Result<&'static nv::Context> {
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a context"))
 }
 
-/// The bytes that the pool of a device holds, if it has one; and those of the device that are free, and all.
-pub(super) fn room(device: &Device) -> Result<(Option<u64>, Option<(usize, usize)>)> {
+/// The memory of a device; it may have no pool.
+pub(super) fn room(device: &Device) -> Result<Room> {
     let context = context(device)?;
-    let found = context.reserved().and_then(|reserved| Ok((reserved, Some(context.memory()?))));
+    let found = context.reserved().and_then(|reserved| {
+        let (free, total) = context.memory()?;
+        Ok(Room { reserved, free: Some(free), total: Some(total) })
+    });
     found.map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
 }
 

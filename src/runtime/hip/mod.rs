@@ -36,6 +36,7 @@ pub(super) use raw::Work;
 use super::backend;
 use super::device::{Device, DeviceKind};
 use super::event::{self, Event};
+use super::memory_use::Room;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_amd::runtime::{self as amd, Driver, Once, Waiting};
@@ -74,10 +75,12 @@ fn context(device: &Device) -> Result<&'static amd::Context> {
     found.context().map_err(|e| error::driver(&format!("{device}"), &e, "making a stream"))
 }
 
-/// The bytes that the pool of a device holds, which has none; and those of the device that are free, and all.
-pub(super) fn room(device: &Device) -> Result<(Option<u64>, Option<(usize, usize)>)> {
+/// The memory of a device, which has no pool.
+pub(super) fn room(device: &Device) -> Result<Room> {
     let found = context(device)?.memory();
-    found.map(|room| (None, Some(room))).map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
+    found
+        .map(|(free, total)| Room { reserved: None, free: Some(free), total: Some(total) })
+        .map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
 }
 
 /// Frees memory that waits to be freed.

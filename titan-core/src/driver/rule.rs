@@ -96,6 +96,9 @@ fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
     filled.or_better((kernel, target), &schedule, Alternative::Unmasked)
 }
 
+/// What was found first, and the one before it with the reason why it is not feasible.
+pub(super) type First<T, R> = (T, R, Option<(T, Why)>);
+
 /// The first of these that is feasible, and the one before it with the reason why it is not.
 ///
 /// # Errors
@@ -103,7 +106,7 @@ fn without_masks(kernel: &Verified, target: &Target, filled: Filled) -> Filled {
 pub(super) fn first<T: Copy, R>(
     all: impl IntoIterator<Item = T>,
     feasible: impl Fn(T) -> Result<R, Why>,
-) -> Result<(T, R, Option<(T, Why)>), Why> {
+) -> Result<First<T, R>, Why> {
     let mut before = None;
     for one in all {
         match feasible(one) {

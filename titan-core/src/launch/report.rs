@@ -108,8 +108,18 @@ fn values(tys: &[Ty], mut rest: &[u32]) -> Vec<(Ty, Vec<u64>)> {
 /// must be extended to 64.
 #[must_use]
 pub fn line(format: &str, args: &[(Ty, Vec<u64>)]) -> String {
+    let types: Vec<Ty> = args.iter().map(|(ty, _)| *ty).collect();
+    line_of(format, &types, &mut |out, arg, at| {
+        let bits = args.get(arg).and_then(|(_, bits)| bits.get(at)).copied();
+        element(out, types[arg].elem(), bits.unwrap_or(0));
+    })
+}
+
+/// The same for values of these types whose elements are printed by a function: of which value, and the number of the element in row-major order.
+#[must_use]
+pub fn line_of(format: &str, types: &[Ty], element: &mut dyn FnMut(&mut String, usize, usize)) -> String {
     let mut out = String::new();
-    let mut args = args.iter();
+    let mut args = types.iter().enumerate();
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
@@ -119,9 +129,9 @@ pub fn line(format: &str, args: &[(Ty, Vec<u64>)]) -> String {
             }
             ('{', _) => {
                 chars.by_ref().find(|c| *c == '}');
-                if let Some((ty, bits)) = args.next() {
+                if let Some((arg, ty)) = args.next() {
                     let dims: Vec<i32> = ty.tile_shape().map_or_else(Vec::new, |s| s.to_vec());
-                    axis(&mut out, ty.elem(), &dims, &mut bits.iter().copied());
+                    axis(&mut out, &dims, &mut 0, &mut |out, at| element(out, arg, at));
                 }
             }
             _ => out.push(c),
@@ -130,9 +140,10 @@ pub fn line(format: &str, args: &[(Ty, Vec<u64>)]) -> String {
     out
 }
 
-fn axis(out: &mut String, elem: Elem, dims: &[i32], bits: &mut dyn Iterator<Item = u64>) {
+fn axis(out: &mut String, dims: &[i32], next: &mut usize, element: &mut dyn FnMut(&mut String, usize)) {
     let Some((n, rest)) = dims.split_first() else {
-        element(out, elem, bits.next().unwrap_or(0));
+        element(out, *next);
+        *next += 1;
         return;
     };
     out.push('[');
@@ -140,7 +151,7 @@ fn axis(out: &mut String, elem: Elem, dims: &[i32], bits: &mut dyn Iterator<Item
         if i > 0 {
             out.push_str(", ");
         }
-        axis(out, elem, rest, bits);
+        axis(out, rest, next, element);
     }
     out.push(']');
 }

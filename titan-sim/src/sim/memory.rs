@@ -6,11 +6,12 @@ use super::arith::{bytes, shape::extents};
 use super::eval::{from_bytes, narrow};
 use super::finding::{Found, Kind};
 use super::machine::{Machine, Obs};
-use super::value::{Cells, Named, Num, Source, Val, View};
+use super::value::{Named, Num, Source, Val, View};
 use super::work::Res;
 use crate::engine::{AccessKind, Strength};
 use std::rc::Rc;
-use titan_core::ir::{Op, OpId, OpKind, TileShape, TtgOp, Unit};
+use titan_core::ir::{Elem, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit};
+use titan_core::launch::report;
 
 /// Kinds and strengths of accesses, as reported to observers.
 pub(super) const READ: (AccessKind, Strength) = (AccessKind::Read, Strength::Weak);
@@ -313,20 +314,17 @@ impl Machine<'_> {
     }
 
     fn print(&mut self, agent: usize, op: &Op, text: &str) -> Res<()> {
-        let mut parts = text.split("{}");
-        let mut line = parts.next().unwrap_or_default().to_owned();
-        for (i, part) in parts.enumerate() {
-            line += &match self.arg(agent, op, i) {
-                Val::Num(Num::Int(v)) => v.to_string(),
-                Val::Num(Num::Float(x)) => x.to_string(),
-                Val::Tile(t) => match &t.cells {
-                    Cells::Int(v) => format!("{v:?}"),
-                    Cells::Float(v) => format!("{v:?}"),
-                },
-                _ => "?".to_owned(),
+        let types: Vec<Ty> = op.args.iter().map(|arg| self.kernel().ty(*arg)).collect();
+        let values: Vec<Val> = (0..op.args.len()).map(|i| self.arg(agent, op, i)).collect();
+        let line = report::line_of(text, &types, &mut |out, arg, at| {
+            let num = match &values[arg] {
+                Val::Num(num) => Some(*num),
+                Val::Tile(tile) => Some(tile.cells.get(at)),
+                // Contents are not computed, or the value has none.
+                _ => None,
             };
-            line += part;
-        }
+            out.push_str(&num.map_or_else(|| "?".to_owned(), |num| shown(types[arg].elem(), num)));
+        });
         self.printed.push(line);
         Ok(())
     }
@@ -358,5 +356,17 @@ impl Machine<'_> {
         };
         let pad = self.pad(agent, op);
         Ok(Val::Source(Rc::new(Source { view, what: what.unwrap_or(Named::Unknown), shape, pad, absent: false })))
+    }
+}
+
+/// An element as `tprint!` prints it on every device.
+#[expect(clippy::cast_possible_truncation, reason = "each float but f64 is exact in f32")]
+fn shown(elem: Elem, num: Num) -> String {
+    match (elem, num) {
+        (Elem::Bool, num) => (num.int() != 0).to_string(),
+        (Elem::U64, Num::Int(v)) => v.cast_unsigned().to_string(),
+        (Elem::F64, Num::Float(x)) => x.to_string(),
+        (_, Num::Int(v)) => v.to_string(),
+        (_, Num::Float(x)) => (x as f32).to_string(),
     }
 }
