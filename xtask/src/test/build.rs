@@ -35,6 +35,7 @@ pub(crate) struct Built {
 pub(crate) fn build(options: &Options) -> io::Result<Option<Built>> {
     let mut command = cargo();
     command.arg("test").args(WORKSPACE);
+    command.env("RUSTC_WRAPPER", std::env::current_exe()?).env(super::unoptimized::VARIABLE, "1");
     match selected(options)? {
         Some(targets) => command.args(targets),
         // With `--lib`, libraries would be built once more as programs of no tests, although their manifests say `test = false`.

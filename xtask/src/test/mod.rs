@@ -7,6 +7,7 @@ mod build;
 mod jobs;
 mod options;
 mod run;
+pub(crate) mod unoptimized;
 
 use crate::cargo::cargo;
 pub(crate) use options::Options;

@@ -13,11 +13,25 @@ fn unary(t: &mut Trial<'_>, x: &[f32], f: impl Fn(f32) -> f32) {
 
 /// The smaller of two numbers as hardware has it: -0 below 0, NaN only of two.
 fn least(a: f32, b: f32) -> f32 {
-    if a == b && a.is_sign_negative() { a } else { a.min(b) }
+    // Of zeros of either sign, `min` may return any.
+    if a != b {
+        a.min(b)
+    } else if a.is_sign_negative() {
+        a
+    } else {
+        b
+    }
 }
 
 fn most(a: f32, b: f32) -> f32 {
-    if a == b && a.is_sign_positive() { a } else { a.max(b) }
+    // Of zeros of either sign, `max` may return any.
+    if a != b {
+        a.max(b)
+    } else if a.is_sign_positive() {
+        a
+    } else {
+        b
+    }
 }
 
 pub(crate) const CASES: &[Case] = &[
