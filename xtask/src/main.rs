@@ -15,9 +15,11 @@
 mod asan;
 mod bundle;
 mod cargo;
+mod install;
 mod lint;
 mod llvm;
 mod plant;
+mod platforms;
 mod python;
 mod test;
 mod times;
@@ -37,6 +39,8 @@ cargo xtask <chore>
   asan            tests of the CPU device and the runtime under AddressSanitizer, where rustc has it
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   plant [ARGS..]  plant defects of one line in a copy, and report which of them the tests find; `--help` lists the arguments
+  platforms [ARGS..]
+                  check the library for macOS and WebAssembly, and run tests of Windows under wine; arguments as for `test`
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         "bless" => test::bless(),
         "bundle" => bundle::run(rest),
         "plant" => plant::run(rest),
+        "platforms" => platforms::run(rest),
         "tidy" => test::tidy(),
         "times" => times::run(),
         "help" | "--help" | "-h" => {
