@@ -2,10 +2,11 @@
 //! may depend on the system are built for Windows and run under wine: those of the language, the CPU device, the runtime, artifacts and
 //! emulated devices.
 //!
-//! What cannot be installed is reported, and what needs it is skipped.
+//! What cannot be installed is reported, and what needs it is skipped. Nothing of this is in the quick depth: the checks alone take a minute of CPU
+//! time when everything else is built.
 //!
-//! Deliberately absent: tests on Windows and macOS themselves, which hosted CI is for; the emulated drivers, which are libraries of Linux;
-//! tests of the compiler, whose outcome no system changes.
+//! Deliberately absent: tests on Windows and macOS themselves, where hosted CI compiles everything and runs one kernel; the emulated drivers,
+//! which are libraries of Linux; tests of the compiler, whose outcome no system changes.
 
 mod wine;
 
