@@ -8,7 +8,7 @@ use crate::test::Runner;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The linker that rustc calls for Windows.
 const LINKER: &str = "x86_64-w64-mingw32-gcc";
@@ -39,7 +39,7 @@ pub(crate) fn bring() -> Result<Runner, String> {
     let disk = crate::tools::dir().map_err(|error| error.to_string())?.join("wine");
     let at = |error: io::Error| format!("`{}`: {error}", disk.display());
     fs::create_dir_all(&disk).map_err(at)?;
-    let runner = Runner {
+    let mut runner = Runner {
         program: PathBuf::from(program),
         environment: vec![
             ("WINEPREFIX", disk.clone().into_os_string()),
@@ -47,8 +47,9 @@ pub(crate) fn bring() -> Result<Runner, String> {
             // Neither .NET nor a browser, and no entries in the menus of the user's desktop.
             ("WINEDLLOVERRIDES", "mscoree,mshtml,winemenubuilder.exe=".into()),
         ],
+        session: None,
     };
-    boot(&runner)?;
+    runner.session = Some(boot(&runner)?);
     let system = disk.join("drive_c/windows/system32");
     if !system.join(RANDOM).exists() {
         let list = disk.join("bcryptprimitives.def");
@@ -65,14 +66,19 @@ fn program() -> Option<&'static str> {
     PROGRAMS.into_iter().find(|name| install::runs(name))
 }
 
-/// Starts wine, which makes its disk the first time. What it starts in the background must not hold the output of a test.
-fn boot(runner: &Runner) -> Result<(), String> {
-    let mut command = Command::new(&runner.program);
-    command.args(["wineboot", "--init"]).envs(runner.environment.iter().map(|(name, value)| (name, value)));
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`wineboot` ended with {status}")),
-        Err(error) => Err(format!("`{}`: {error}", runner.program.display())),
+/// Starts wine, which makes its disk the first time, and a shell that waits for input. While the shell runs, wine's services do: were they started
+/// by a test, they would hold its output, and the test would not seem to end.
+fn boot(runner: &Runner) -> Result<Child, String> {
+    let wine = |args: &[&str]| {
+        let mut command = Command::new(&runner.program);
+        command.args(args).envs(runner.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let at = |error: io::Error| format!("`{}`: {error}", runner.program.display());
+    let status = wine(&["wineboot", "--init"]).status().map_err(at)?;
+    if !status.success() {
+        return Err(format!("`wineboot` ended with {status}"));
     }
+    wine(&["cmd"]).stdin(Stdio::piped()).spawn().map_err(at)
 }

@@ -59,10 +59,21 @@ pub(crate) fn run_groups(mut build: std::process::Command, groups: &[Group], opt
 }
 
 /// A program that runs those of another system.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Runner {
     pub(crate) program: PathBuf,
     pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// A process for which the services of that system keep running: it ends when its input does.
+    pub(crate) session: Option<std::process::Child>,
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            drop(session.stdin.take());
+            let _ = session.wait();
+        }
+    }
 }
 
 /// Builds programs of another system with a command of cargo's, and has them run, in the quick depth. What is installed here to compare with
