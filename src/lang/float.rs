@@ -7,6 +7,7 @@
 use half::{bf16, f16};
 
 use super::elem::{Num, Number, Repr};
+use titan_core::num::fma;
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident $f:expr;)*) => {
@@ -81,14 +82,14 @@ fn wide<T: Repr>(x: T) -> f64 {
 #[diagnostic::do_not_recommend]
 impl Float for f64 {
     fn mul_add(self, b: Self, c: Self) -> Self {
-        f64::mul_add(self, b, c)
+        fma(self, b, c)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl Float for f32 {
     fn mul_add(self, b: Self, c: Self) -> Self {
-        f32::mul_add(self, b, c)
+        fma(self, b, c)
     }
 }
 

@@ -224,7 +224,7 @@ triples! {
     e5m2 e4m3 f32 in f64: exact_in_f64;
     e5m2 e5m2 f32 in f64: exact_in_f64;
     i8 i8 i32 in i32: |sum: i32, a: i32, b: i32| sum.wrapping_add(a * b);
-    f64 f64 f64 in f64: |sum: f64, a: f64, b: f64| a.mul_add(b, sum);
+    f64 f64 f64 in f64: |sum: f64, a: f64, b: f64| titan_core::num::fma(a, b, sum);
 }
 
 /// The product of two `f32` has at most 48 bits.

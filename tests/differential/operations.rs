@@ -105,7 +105,7 @@ fn elementwise(rng: &mut Rng) -> Vec<Case> {
     }
     for elem in FLOATS {
         all.push(each(format!("mul_add {elem}"), &[elem; 3], &shape(rng, 1), OpKind::MulAdd, |x| {
-            Want::exact(Num::Float(x[0].float().mul_add(x[1].float(), x[2].float())))
+            Want::exact(Num::Float(titan_core::num::fma(x[0].float(), x[1].float(), x[2].float())))
         }));
     }
     for from in ALL {

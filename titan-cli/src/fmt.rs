@@ -25,9 +25,25 @@ pub(crate) fn run(path: &Path, kernel: Option<&str>, out: &mut dyn Write) -> io:
     Ok(Outcome::Clean)
 }
 
-/// The comments and empty lines before the first kernel.
-fn header(text: &str) -> &str {
+/// The comments and empty lines before the first kernel, with the line ends of the text behind them.
+fn header(text: &str) -> String {
     let code = |line: &&str| !(line.trim().is_empty() || line.trim_start().starts_with(';'));
     let length: usize = text.split_inclusive('\n').take_while(|l| !code(l)).map(str::len).sum();
-    &text[..length]
+    text[..length].replace("\r\n", "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_windows_gets_the_same_text() {
+        const TEXT: &str = include_str!("../tests/files/gemm.tir");
+        let canonical = |text: &str| {
+            let kernels = titan_core::text::parse(text).expect("tile IR");
+            (header(text), kernels.iter().map(print).collect::<String>())
+        };
+        assert!(!header(TEXT).is_empty());
+        assert_eq!(canonical(&TEXT.replace('\n', "\r\n")), canonical(TEXT));
+    }
 }

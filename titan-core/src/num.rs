@@ -11,7 +11,11 @@
 //! Every `f64`, `i64` and `u64` is a sign, a 64-bit significand and a power of two, so that one rounding routine serves all of them and
 //! there are no intermediate roundings. NaN stays NaN; its sign is kept and its payload is not.
 //!
-//! Deliberately absent: arithmetic; and conversions between `f32` and `f64`, which Rust's `as` rounds as `docs/semantics.md` requires.
+//! Deliberately absent: arithmetic but [`fma`]; and conversions between `f32` and `f64`, which Rust's `as` rounds as `docs/semantics.md` requires.
+
+mod fused;
+
+pub use fused::{Fused, fma};
 
 /// A binary floating-point format of at most 32 bits: sign, exponent, fraction, from the top.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

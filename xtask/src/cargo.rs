@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The features of the workspace's tests: everything that runs without a GPU.
-const FEATURES: &str = "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip,titan-gpu-nv/emu,titan-gpu-amd/emu";
+pub(crate) const FEATURES: &str =
+    "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip,titan-gpu-nv/emu,titan-gpu-amd/emu";
 
 /// The cargo that runs this program, in the repository's root.
 pub(crate) fn cargo() -> Command {

@@ -16,9 +16,11 @@ mod asan;
 mod book;
 mod bundle;
 mod cargo;
+mod install;
 mod lint;
 mod llvm;
 mod plant;
+mod platforms;
 mod python;
 mod test;
 mod times;
@@ -39,6 +41,8 @@ cargo xtask <chore>
   book [ARGS..]   the code blocks of the book, compiled and run; `--site` makes its pages, `--help` lists the arguments
   bless           rewrite what tests compare with: canonical .tir files, generated pages, compiler messages
   plant [ARGS..]  plant defects of one line in a copy, and report which of them the tests find; `--help` lists the arguments
+  platforms [ARGS..]
+                  check the library for macOS and WebAssembly, and run tests of Windows under wine; arguments as for `test`
   times           how long the macro takes for every example, part by part, unoptimized and optimized
   tidy            only the rules of the repository: layers, headers, lengths, links";
 
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         "bless" => test::bless(),
         "bundle" => bundle::run(rest),
         "plant" => plant::run(rest),
+        "platforms" => platforms::run(rest),
         "tidy" => test::tidy(),
         "times" => times::run(),
         "help" | "--help" | "-h" => {

@@ -3,10 +3,11 @@
 //!
 //! Deliberately absent: another release of Triton, and packages that it does not need to compile.
 
+use crate::install::ran;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 /// The names of Triton's wheels begin so.
 pub(crate) const WHEELS: &str = "triton-3.9.0-";
@@ -103,19 +104,6 @@ fn is_suitable(said: &str) -> Result<(), String> {
         }
         None => Ok(()),
     }
-}
-
-/// Runs a command; the error is its last lines.
-fn ran(name: &str, command: &mut Command) -> Result<(), String> {
-    let Output { status, stdout, stderr } =
-        command.stdin(Stdio::null()).output().map_err(|error| format!("`{name}`: {error}"))?;
-    if status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
-    let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last: String = lines[lines.len().saturating_sub(4)..].iter().map(|line| format!("\n  {line}")).collect();
-    Err(format!("`{name}` ended with {status}:{last}"))
 }
 
 #[cfg(test)]

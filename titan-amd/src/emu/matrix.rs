@@ -163,7 +163,7 @@ pub(crate) fn multiply(s: Shape, a: &[Lanes], b: &[Lanes], c: &[Lanes], mods: Mo
                 if double {
                     let start = f64::from_bits(old) * sign(2);
                     let pairs = row.iter().zip(column);
-                    let sum = pairs.fold(start, |sum, (x, y)| (x * sign(0)).mul_add(y * sign(1), sum));
+                    let sum = pairs.fold(start, |sum, (x, y)| num::fma(x * sign(0), y * sign(1), sum));
                     let bits = sum.to_bits();
                     out[2 * at][lane] = bits as u32;
                     out[2 * at + 1][lane] = (bits >> 32) as u32;

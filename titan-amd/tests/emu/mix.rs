@@ -48,7 +48,7 @@ fn mixed_products_read_halves_words_and_constants() {
         let got = records(&body, (3, 1), &words, &Options::default()).unwrap_or_else(|e| panic!("{body}: {e}"));
         for (lane, (x, got)) in words.chunks(3).zip(got).enumerate() {
             let [a, b, c] = [0, 1, 2].map(|n| (chosen[n].value)(x[n]));
-            let want = a.mul_add(b, c);
+            let want = titan_core::num::fma(a, b, c);
             let same = got == want.to_bits() || f32::from_bits(got).is_nan() && want.is_nan();
             assert!(same, "{body}, lane {lane}: {} instead of {want}", f32::from_bits(got));
         }

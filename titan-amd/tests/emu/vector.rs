@@ -3,6 +3,7 @@
 use crate::harness::records;
 use half::f16;
 use titan_amd::emu::Options;
+use titan_core::num::fma;
 use titan_sim::engine::Rng;
 
 /// What a result is compared as.
@@ -220,8 +221,8 @@ const ROWS: &[Row] = &[
     ("v_sub_f32_e32", "dab", 'f', F32, |x| of(f(x[0]) - f(x[1]))),
     ("v_subrev_f32_e32", "dab", 'f', F32, |x| of(f(x[1]) - f(x[0]))),
     ("v_mul_f32_e32", "dab", 'f', F32, |x| of(f(x[0]) * f(x[1]))),
-    ("v_fma_f32", "dabc", 'f', F32, |x| of(f(x[0]).mul_add(f(x[1]), f(x[2])))),
-    ("v_fmac_f32_e32", "dab", 'f', F32, |x| of(f(x[0]).mul_add(f(x[1]), f(x[3])))),
+    ("v_fma_f32", "dabc", 'f', F32, |x| of(fma(f(x[0]), f(x[1]), f(x[2])))),
+    ("v_fmac_f32_e32", "dab", 'f', F32, |x| of(fma(f(x[0]), f(x[1]), f(x[3])))),
     ("v_min_f32_e32", "dab", 'f', F32, |x| of(min32(f(x[0]), f(x[1])))),
     ("v_max_f32_e32", "dab", 'f', F32, |x| of(max32(f(x[0]), f(x[1])))),
     ("v_min3_f32", "dabc", 'f', F32, |x| of(min32(min32(f(x[0]), f(x[1])), f(x[2])))),
@@ -235,15 +236,15 @@ const ROWS: &[Row] = &[
     ("v_frexp_mant_f32_e32", "da", 'f', F32, |x| of(frexp(f(x[0]).into()).0 as f32)),
     ("v_frexp_exp_i32_f32_e32", "da", 'f', Bits, |x| si(frexp(f(x[0]).into()).1)),
     ("v_pk_fma_f32", "DABC", 'f', Bits, |x| {
-        let part = |at: u32| of(f(x[0] >> at).mul_add(f(x[1] >> at), f(x[2] >> at)));
+        let part = |at: u32| of(fma(f(x[0] >> at), f(x[1] >> at), f(x[2] >> at)));
         part(0) | part(32) << 32
     }),
     ("v_pk_add_f32", "DAB", 'f', Bits, |x| of(f(x[0]) + f(x[1])) | of(f(x[0] >> 32) + f(x[1] >> 32)) << 32),
     // f64.
     ("v_add_f64", "DAB", 'd', F64, |x| (d(x[0]) + d(x[1])).to_bits()),
     ("v_mul_f64", "DAB", 'd', F64, |x| (d(x[0]) * d(x[1])).to_bits()),
-    ("v_fma_f64", "DABC", 'd', F64, |x| d(x[0]).mul_add(d(x[1]), d(x[2])).to_bits()),
-    ("v_fmac_f64_e32", "DAB", 'd', F64, |x| d(x[0]).mul_add(d(x[1]), d(x[3])).to_bits()),
+    ("v_fma_f64", "DABC", 'd', F64, |x| fma(d(x[0]), d(x[1]), d(x[2])).to_bits()),
+    ("v_fmac_f64_e32", "DAB", 'd', F64, |x| fma(d(x[0]), d(x[1]), d(x[3])).to_bits()),
     ("v_trunc_f64_e32", "DA", 'd', F64, |x| d(x[0]).trunc().to_bits()),
     ("v_ceil_f64_e32", "DA", 'd', F64, |x| d(x[0]).ceil().to_bits()),
     ("v_rndne_f64_e32", "DA", 'd', F64, |x| d(x[0]).round_ties_even().to_bits()),

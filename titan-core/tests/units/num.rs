@@ -1,8 +1,8 @@
 //! Conversions of numbers: every code of every format, ties, and the published facts of the formats.
 
 use titan_core::num::{
-    Format, bf16_from_f32, bf16_to_f64, e4m3_from_f64, e4m3_to_f64, e5m2_from_f64, e5m2_to_f64, f16_from_f32,
-    f16_from_f64, f16_to_f64, nibble_to_i8, pack_nibbles, tf32_from_f32, tf32_from_f64, unpack_nibbles,
+    Format, Fused, bf16_from_f32, bf16_to_f64, e4m3_from_f64, e4m3_to_f64, e5m2_from_f64, e5m2_to_f64, f16_from_f32,
+    f16_from_f64, f16_to_f64, fma, nibble_to_i8, pack_nibbles, tf32_from_f32, tf32_from_f64, unpack_nibbles,
 };
 
 /// A format, with what its definition says.
@@ -173,4 +173,61 @@ fn nibbles_put_the_lower_index_low() {
     assert_eq!([0, 7, 8, 15].map(nibble_to_i8), [0, 7, -8, -1]);
     let all: Vec<u8> = (0..16).collect();
     assert_eq!(unpack_nibbles(&pack_nibbles(&all), 16), all);
+}
+
+/// Sums that the C library of mingw rounds twice.
+#[test]
+fn a_product_and_its_sum_are_rounded_once() {
+    let [a, b, c] = [0x607F_9D1A, 0x13EE_7598, 0xFF].map(f32::from_bits);
+    assert_eq!(fma(a, b, c).to_bits(), 0x34EE_1979);
+    let [a, b, c] = [1.216_360_330_581_665, 1.770_822_644_233_703_6, 0.083_710_573_613_643_65].map(|x: f64| x as f32);
+    assert_eq!(fma(a, b, c).to_bits(), 0x400F_35F8);
+    let above = 1.0 + f64::EPSILON;
+    assert_eq!(fma(above, above, -(1.0 + 2.0 * f64::EPSILON)), f64::EPSILON * f64::EPSILON);
+    // A tie but for what is far below.
+    assert_eq!(fma(1.0 + f64::EPSILON, 0.5 * f64::EPSILON, 1.0), 1.0 + f64::EPSILON);
+    assert_eq!(fma(f64::EPSILON, 0.5, 1.0), 1.0);
+    assert_eq!(fma(-0.0, 1.0, -0.0_f64).to_bits(), (-0.0_f64).to_bits());
+    assert_eq!(fma(f64::MAX, 2.0, f64::NEG_INFINITY), f64::NEG_INFINITY);
+}
+
+/// Where std rounds once, it is what the function without an instruction is compared with.
+#[cfg(not(all(windows, target_env = "gnu")))]
+#[test]
+fn what_is_computed_by_hand_is_what_an_instruction_gives() {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    // Any numbers, numbers near each other, sums that nearly cancel, and the ends of the range.
+    let near = |bits: u64, exponent: u64| f64::from_bits(bits & !(0x7FF << 52) | exponent << 52);
+    let ends = [0.0, -0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE, 5e-324, -5e-324, f64::MAX, f64::MIN, 1.0];
+    for i in 0..test_depth::cases(2_000_000, 60_000) {
+        let ([a, b, c], k) = ([random(), random(), random()], random());
+        let [x, y, z] = match i % 5 {
+            0 => [a, b, c].map(f64::from_bits),
+            1 => [near(a, 1023 + k % 4), near(b, 1023), near(c, 903 + (k >> 8) % 240)],
+            2 => [near(a, 500 + k % 40), near(b, 500 + (k >> 8) % 60), near(c, (k >> 16) % 100)],
+            3 => [a, b, c].map(|bits| ends[(bits % 10) as usize]),
+            _ => {
+                let [x, y] = [a, b].map(|bits| near(bits, 1023));
+                [x, y, -(x * y) * (1.0 + ((k % 3) as f64 - 1.0) * f64::EPSILON)]
+            }
+        };
+        let (hand, std) = (x.by_hand(y, z), x.by_std(y, z));
+        assert!(
+            hand.to_bits() == std.to_bits() || hand.is_nan() && std.is_nan(),
+            "{x:e} {y:e} {z:e}: {hand:e}, not {std:e}"
+        );
+        let [x, y, z] =
+            if i % 5 == 0 { [a, b, c].map(|bits| f32::from_bits(bits as u32)) } else { [x, y, z].map(|x| x as f32) };
+        let (hand, std) = (x.by_hand(y, z), x.by_std(y, z));
+        assert!(
+            hand.to_bits() == std.to_bits() || hand.is_nan() && std.is_nan(),
+            "{x:e} {y:e} {z:e}: {hand:e}, not {std:e}"
+        );
+    }
 }

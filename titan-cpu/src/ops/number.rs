@@ -192,7 +192,7 @@ macro_rules! floats {
             #[inline(always)] fn round<const FMA: bool>(self) -> Self { $t::round(self) }
             #[inline(always)] fn round_ties_even<const FMA: bool>(self) -> Self { $t::round_ties_even(self) }
             #[inline(always)] fn is_nan(self) -> u8 { u8::from($t::is_nan(self)) }
-            #[inline(always)] fn mul_add(self, b: Self, c: Self) -> Self { $t::mul_add(self, b, c) }
+            #[inline(always)] fn mul_add(self, b: Self, c: Self) -> Self { num::fma(self, b, c) }
             #[inline(always)] fn is_huge(self) -> bool { math::$m::is_huge(self) }
             fn huge(self, f: fn(f64) -> f64) -> Self { f(self.into()) as $t }
         }

@@ -230,7 +230,7 @@ pub(crate) fn compare(pred: Pred, e: Elem, a: i64, b: i64) -> i64 {
 /// `a · b + c` of finite numbers that are not too far apart, exactly and then rounded once.
 pub(crate) fn mul_add(e: Elem, a: i64, b: i64, c: i64) -> i64 {
     if e == Elem::F64 {
-        return bits_of(e, of_bits(e, a).mul_add(of_bits(e, b), of_bits(e, c)));
+        return bits_of(e, titan_core::num::fma(of_bits(e, a), of_bits(e, b), of_bits(e, c)));
     }
     let fixed = |x: f64, exp: i32| {
         let scaled = x * 2f64.powi(exp);

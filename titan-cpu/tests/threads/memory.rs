@@ -32,7 +32,6 @@ fn large() -> String {
 }
 
 #[test]
-#[cfg(unix)]
 fn tiles_without_room_are_an_error() {
     if std::env::var_os(SHORT).is_some() {
         for threads in [1, 3] {

@@ -185,7 +185,7 @@ pub(crate) fn multiply(op: &MmaOp, a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec
     for (row, sums) in am.chunks_exact(k).zip(cm.chunks_exact_mut(n)).take(m) {
         for (x, others) in row.iter().zip(bm.chunks_exact(n)) {
             for (sum, y) in sums.iter_mut().zip(others) {
-                *sum = if fused { x.mul_add(*y, *sum) } else { *sum + x * y };
+                *sum = if fused { titan_core::num::fma(*x, *y, *sum) } else { *sum + x * y };
             }
         }
     }

@@ -41,14 +41,21 @@ pub(crate) fn build(options: &Options) -> io::Result<Option<Built>> {
         // With `--lib`, libraries would be built once more as programs of no tests, although their manifests say `test = false`.
         None => command.args(["--tests"]),
     };
-    let built = run(command)?;
-    Ok(built.map(|mut built| {
-        built.programs.retain(|program| {
+    let mut built = run(command)?;
+    if let Some(built) = &mut built {
+        built.select(options);
+    }
+    Ok(built)
+}
+
+impl Built {
+    /// Leaves the programs that are asked for.
+    pub(crate) fn select(&mut self, options: &Options) {
+        self.programs.retain(|program| {
             let folder = program.folder.file_name().unwrap_or_default().to_string_lossy();
             options.wants(&program.package, &folder, &program.name)
         });
-        built
-    }))
+    }
 }
 
 /// Builds what a `cargo test` would run.

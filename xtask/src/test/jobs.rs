@@ -1,8 +1,8 @@
 //! The runs of test programs: each once, and those that ask for a device again on other devices.
 
-use super::Group;
 use super::build::{Built, Program};
 use super::options::Options;
+use super::{Group, Runner};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,21 @@ pub(crate) struct Job {
     /// The package, the program, and the device if it is not the default.
     pub(crate) label: String,
     pub(crate) path: PathBuf,
+    /// The program that runs it, if this system does not.
+    pub(crate) runner: Option<PathBuf>,
     /// Where it runs.
     pub(crate) folder: PathBuf,
     pub(crate) environment: Vec<(&'static str, OsString)>,
     /// Arguments of its own.
     pub(crate) args: Vec<&'static str>,
+}
+
+impl Job {
+    /// The same by another program.
+    pub(crate) fn run_by(self, runner: &Runner) -> Job {
+        let name = runner.program.file_name().unwrap_or_default().to_string_lossy();
+        Job { label: format!("{} under {name}", self.label), runner: Some(runner.program.clone()), ..self }
+    }
 }
 
 /// Tests in modules of this name choose their devices by themselves. On other devices they would do the same again, which the quick depth
@@ -133,7 +143,14 @@ pub(crate) fn of_group(built: &Built, group: &Group) -> Vec<Job> {
 fn job(program: &Program, suffix: &str, environment: Vec<(&'static str, OsString)>) -> Job {
     let package = program.package.strip_prefix("titan-gpu-").map_or(program.package.clone(), |p| format!("titan-{p}"));
     let label = format!("{package} {}{suffix}", program.name);
-    Job { label, path: program.path.clone(), folder: program.folder.clone(), environment, args: Vec::new() }
+    Job {
+        label,
+        path: program.path.clone(),
+        runner: None,
+        folder: program.folder.clone(),
+        environment,
+        args: Vec::new(),
+    }
 }
 
 fn on_device(built: &Built, device: &Device, args: &[&'static str]) -> io::Result<Vec<Job>> {

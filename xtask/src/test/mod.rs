@@ -15,7 +15,7 @@ use run::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long everything takes on two cores, in minutes: to build in a fresh clone, and to run in the quick and in the full depth.
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &[String]) -> io::Result<bool> {
         return Ok(true);
     }
     let options = Options::parse(args).map_err(io::Error::other)?;
-    with(&options, &[])
+    let passed = with(&options, &[])?;
+    let elsewhere = !(options.full && options.is_everything()) || crate::platforms::run(&[])?;
+    Ok(passed && elsewhere)
 }
 
 /// Rewrites what tests compare with: all of it, whatever a sample would leave out.
@@ -53,6 +55,41 @@ pub(crate) fn run_groups(mut build: std::process::Command, groups: &[Group], opt
     let Some(built) = build::run(build)? else { return Ok(false) };
     let jobs = groups.iter().flat_map(|group| jobs::of_group(&built, group)).collect();
     let outcomes = run::side_by_side(jobs, &options.passed_on, &environment(options)?, report, waiting);
+    summary(&outcomes, since.elapsed());
+    Ok(outcomes.iter().all(|outcome| outcome.success))
+}
+
+/// A program that runs those of another system.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    pub(crate) program: PathBuf,
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    /// A process for which the services of that system keep running: it ends when its input does.
+    pub(crate) session: Option<std::process::Child>,
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            drop(session.stdin.take());
+            let _ = session.wait();
+        }
+    }
+}
+
+/// Builds programs of another system with a command of cargo's, and has them run, in the quick depth. What is installed here to compare with
+/// is not there.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+pub(crate) fn run_elsewhere(build: std::process::Command, runner: &Runner, options: &Options) -> io::Result<bool> {
+    let since = Instant::now();
+    let Some(mut built) = build::run(build)? else { return Ok(false) };
+    built.select(options);
+    let jobs: Vec<_> = jobs::plan(&built, options)?.into_iter().map(|job| job.run_by(runner)).collect();
+    println!("\nbuilt in {}; {} test programs run", minutes(since.elapsed()), jobs.len());
+    let outcomes = run::side_by_side(jobs, &options.passed_on, &runner.environment, report, waiting);
+    if options.times {
+        times(&outcomes);
+    }
     summary(&outcomes, since.elapsed());
     Ok(outcomes.iter().all(|outcome| outcome.success))
 }
@@ -104,7 +141,8 @@ fn announce(options: &Options) {
     }
     if options.full {
         println!(
-            "Tools to compare with (ptxas, Triton, LLVM) are installed first if they are not there: about 1.4 GB."
+            "Tools to compare with (ptxas, Triton, LLVM) are installed first if they are not there, about 1.4 GB, and at the end\n\
+             wine and what tests for other systems need: about 2 GB."
         );
     } else {
         println!(

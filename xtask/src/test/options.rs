@@ -18,8 +18,8 @@ pub(crate) struct Options {
 pub(crate) const HELP: &str = "\
 cargo xtask test [--full] [--times] [-p PACKAGE]... [--test PROGRAM]... [NAME] [-- ARGS]
 
-  --full          every case of every test, and other people's tools to compare with, which are installed (about 1.4 GB);
-                  without it, samples with fixed seeds
+  --full          every case of every test, other people's tools to compare with, and Windows under wine; what is missing for
+                  that is installed (about 3.5 GB); without it, samples with fixed seeds
   --times         print the CPU seconds of each test program
   -p PACKAGE      only tests of this package, given by its name or its folder
   --test PROGRAM  only this test program, such as `hopper`; `lib` are the tests inside libraries

@@ -110,7 +110,11 @@ fn output_of(
     environment: &[(&'static str, OsString)],
 ) -> io::Result<(bool, String, Option<f64>)> {
     let (mut reader, writer) = io::pipe()?;
-    let mut command = Command::new(&job.path);
+    let mut command = match &job.runner {
+        Some(runner) => Command::new(runner),
+        None => Command::new(&job.path),
+    };
+    command.args(job.runner.iter().map(|_| &job.path));
     command.args(args).args(&job.args).current_dir(&job.folder).env("CARGO_MANIFEST_DIR", &job.folder);
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     let common = environment.iter().find(|(name, _)| *name == "LD_LIBRARY_PATH").map(|(_, value)| value);

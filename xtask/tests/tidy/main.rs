@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `book` | every page of the book is listed, and its blocks are compiled |
 //! | `layers` | the dependencies between crates, those between modules of titan-core, and what titan-core must not use |
-//! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed |
+//! | `sources` | headers, lengths, no ignored and no unfinished code, where `unsafe` is allowed, line ends |
 //! | `manifests` | a reason beside every dependency |
 //! | `lints` | the lints of libraries and programs |
 //! | `format` | sources are as rustfmt writes them |

@@ -1,6 +1,6 @@
 //! What every source file must be.
 
-use crate::support::{code_of, expect_none, has_word, name, read, rust_files};
+use crate::support::{code_of, expect_none, files, has_word, name, read, root, rust_files};
 
 /// Lines that a file may have; fewer are wanted.
 const HARD: usize = 500;
@@ -82,6 +82,20 @@ fn files_are_short() {
         &too_long,
         "Split the file by what its parts are for. Tables may be long: first line `//! tidy: table`.",
     );
+}
+
+/// Git for Windows converts line ends unless a repository says otherwise, and tests compare files byte by byte.
+#[test]
+fn line_ends_are_the_same_on_every_system() {
+    let attributes = read(&root().join(".gitattributes"));
+    assert!(
+        attributes.lines().any(|line| line == "* text=auto eol=lf"),
+        "`.gitattributes` must keep `* text=auto eol=lf`"
+    );
+    let with_returns = |extension| files(root(), extension).into_iter().filter(|file| read(file).contains('\r'));
+    let found: Vec<String> =
+        ["rs", "md", "tir", "toml", "stderr"].into_iter().flat_map(with_returns).map(|f| name(&f)).collect();
+    expect_none(&found, "Write the file with line feeds alone, and a carriage return in a literal as `\\r`.");
 }
 
 #[test]

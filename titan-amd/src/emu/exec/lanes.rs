@@ -83,7 +83,7 @@ impl Group<'_> {
         let (a, b, c) = (self.mixed(wave, op, 0)?, self.mixed(wave, op, 1)?, self.mixed(wave, op, 2)?);
         let clamp = op.inst.get(Field::Clamp) == 1;
         self.write_part(wave, op, |l| {
-            let r = a.values[l].mul_add(b.values[l], c.values[l]);
+            let r = titan_core::num::fma(a.values[l], b.values[l], c.values[l]);
             let (bits, width) = match kind {
                 MixKind::F32 => (out32(mode, r), 32),
                 MixKind::Low | MixKind::High => (half::write(mode, r.into()), 16),

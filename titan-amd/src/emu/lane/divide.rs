@@ -23,6 +23,7 @@
 use super::float::{exponent64, f32_of, f64_of, in32, in64, ldexp64, of_f32, out32, out64};
 use super::half::{fused, read, write};
 use super::{LaneFn, Mode};
+use titan_core::num::fma;
 
 /// The parameters of a width: bias and bits of the fraction, and powers of two.
 struct Width {
@@ -104,12 +105,12 @@ pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option
             let [a, b, c] = x.map(f32_of);
             let power = if c.abs() >= 2.0 { 64 } else { -64 };
             let sum = || fused(a.into(), b.into(), c.into()) * 2_f64.powi(power);
-            Some(out32(m, if scaled { sum() as f32 } else { a.mul_add(b, c) }))
+            Some(out32(m, if scaled { sum() as f32 } else { fma(a, b, c) }))
         }
         "v_div_fmas_f64" => {
             let [a, b, c] = x.map(f64_of);
             let power = if c.abs() >= 2.0 { 128 } else { -128 };
-            Some(out64(m, if scaled { scaled_sum(a, b, c, power) } else { a.mul_add(b, c) }))
+            Some(out64(m, if scaled { scaled_sum(a, b, c, power) } else { fma(a, b, c) }))
         }
         _ => None,
     }
@@ -117,7 +118,7 @@ pub(crate) fn div_fmas(name: &str, m: Mode, x: [u64; 3], scaled: bool) -> Option
 
 /// `(a * b + c) * 2^power`, rounded once.
 fn scaled_sum(a: f64, b: f64, c: f64, power: i32) -> f64 {
-    let sum = a.mul_add(b, c);
+    let sum = fma(a, b, c);
     let rounded = ldexp64(sum, power);
     // The first rounding matters only if the second one is at a tie: then the bits that it lost decide.
     let lost = sum - ldexp64(rounded, -power);
@@ -127,7 +128,7 @@ fn scaled_sum(a: f64, b: f64, c: f64, power: i32) -> f64 {
     let product = a * b;
     let total = product + c;
     let back = total - product;
-    let error = (total - sum) + ((product - (total - back)) + (c - back) + a.mul_add(b, -product));
+    let error = (total - sum) + ((product - (total - back)) + (c - back) + fma(a, b, -product));
     let beyond = error != 0.0 && (error > 0.0) == (lost > 0.0);
     if beyond { rounded + f64::from_bits(1).copysign(lost) } else { rounded }
 }

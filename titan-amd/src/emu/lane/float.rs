@@ -4,6 +4,7 @@
 //! signed zeros.
 
 use super::{CompareFn, LaneFn, Mode, denormals};
+use titan_core::num::fma;
 
 pub(crate) const fn f32_of(bits: u64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is the number")]
@@ -263,8 +264,8 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
         "v_max3_f32" => lane32!(|m, a, b, c| max32(m, max32(m, a, b), c)),
         "v_med3_f32" => lane32!(|m, a, b, c| med32(m, [a, b, c])),
         // Their third source is the destination's old value or, for instructions with a literal, the last operand in the text.
-        "v_fma_f32" | "v_fmac_f32" | "v_fmaak_f32" | "v_pk_fma_f32" => lane32!(|m, a, b, c| a.mul_add(b, c)),
-        "v_fmamk_f32" => lane32!(|m, a, k, b| a.mul_add(k, b)),
+        "v_fma_f32" | "v_fmac_f32" | "v_fmaak_f32" | "v_pk_fma_f32" => lane32!(|m, a, b, c| fma(a, b, c)),
+        "v_fmamk_f32" => lane32!(|m, a, k, b| fma(a, k, b)),
         "v_fract_f32" => lane32!(|m, a| fract32(a)),
         "v_trunc_f32" => lane32!(|m, a| a.trunc()),
         "v_ceil_f32" => lane32!(|m, a| a.ceil()),
@@ -277,7 +278,7 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
         "v_mul_f64" => lane64!(|m, a, b| a * b),
         "v_min_f64" => lane64!(|m, a, b| min64(m, a, b)),
         "v_max_f64" => lane64!(|m, a, b| max64(m, a, b)),
-        "v_fma_f64" | "v_fmac_f64" => lane64!(|m, a, b, c| a.mul_add(b, c)),
+        "v_fma_f64" | "v_fmac_f64" => lane64!(|m, a, b, c| fma(a, b, c)),
         "v_fract_f64" => lane64!(|m, a| fract64(a)),
         "v_trunc_f64" => lane64!(|m, a| a.trunc()),
         "v_ceil_f64" => lane64!(|m, a| a.ceil()),
@@ -292,8 +293,8 @@ pub(crate) fn function(name: &str) -> Option<LaneFn> {
             let m = Mode { denorm_32: 0, denorm_16_64: 0, ..m };
             #[expect(clippy::cast_possible_truncation, reason = "every f16 is an f32")]
             let h = |bits: u64, i: u32| super::half::read(m, bits >> (16 * i)) as f32;
-            let sum = h(x[0], 0).mul_add(h(x[1], 0), in32(m, x[2]));
-            out32(m, h(x[0], 1).mul_add(h(x[1], 1), sum))
+            let sum = fma(h(x[0], 0), h(x[1], 0), in32(m, x[2]));
+            out32(m, fma(h(x[0], 1), h(x[1], 1), sum))
         },
         _ => return None,
     })

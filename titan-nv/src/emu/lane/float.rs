@@ -6,6 +6,7 @@
 use super::format::{round32, round64, sticky, sum_error};
 use super::{LaneFn, Mode, Rnd, lo};
 use crate::emu::ty::Ty;
+use titan_core::num::fma;
 
 const NAN32: u64 = 0x7FFF_FFFF;
 const NAN64: u64 = 0x7FFF_FFFF_FFFF_FFFF;
@@ -82,7 +83,7 @@ fn div32(m: Mode, a: u64, b: u64, _: u64) -> u64 {
     }
     let (a, b) = (f64::from(a), f64::from(b));
     let q = a / b;
-    let remainder = (-q).mul_add(b, a);
+    let remainder = fma(-q, b, a);
     let error = if b.is_sign_negative() { -remainder } else { remainder };
     out32(m, round32(sticky(q, if q.is_finite() { error } else { 0.0 }), m.rnd))
 }
@@ -94,7 +95,7 @@ fn sqrt32(m: Mode, a: u64, _: u64, _: u64) -> u64 {
     }
     let a = f64::from(a);
     let s = a.sqrt();
-    out32(m, round32(sticky(s, if s.is_finite() { (-s).mul_add(s, a) } else { 0.0 }), m.rnd))
+    out32(m, round32(sticky(s, if s.is_finite() { fma(-s, s, a) } else { 0.0 }), m.rnd))
 }
 
 fn add64(m: Mode, a: u64, b: u64, _: u64) -> u64 {
@@ -109,18 +110,18 @@ fn add64(m: Mode, a: u64, b: u64, _: u64) -> u64 {
 fn mul64(m: Mode, a: u64, b: u64, _: u64) -> u64 {
     let (a, b) = (in64(a), in64(b));
     let p = a * b;
-    out64(if m.rnd == Rnd::Near { p } else { round64(p, a.mul_add(b, -p), m.rnd) })
+    out64(if m.rnd == Rnd::Near { p } else { round64(p, fma(a, b, -p), m.rnd) })
 }
 
 fn fma64(m: Mode, a: u64, b: u64, c: u64) -> u64 {
     let (a, b, c) = (in64(a), in64(b), in64(c));
-    let r = a.mul_add(b, c);
+    let r = fma(a, b, c);
     if m.rnd == Rnd::Near || !r.is_finite() {
         return out64(r);
     }
     // The error of a fused product (Boldo and Muller, "Exact and approximated error of the FMA", 2011).
     let p = a * b;
-    let low = a.mul_add(b, -p);
+    let low = fma(a, b, -p);
     let s = c + low;
     let s_low = sum_error(c, low, s);
     let t = p + s;
@@ -134,14 +135,14 @@ fn div64(m: Mode, a: u64, b: u64, _: u64) -> u64 {
     if m.rnd == Rnd::Near || !q.is_finite() {
         return out64(q);
     }
-    let remainder = (-q).mul_add(b, a);
+    let remainder = fma(-q, b, a);
     out64(round64(q, if b.is_sign_negative() { -remainder } else { remainder }, m.rnd))
 }
 
 fn sqrt64(m: Mode, a: u64, _: u64, _: u64) -> u64 {
     let a = in64(a);
     let s = a.sqrt();
-    out64(if m.rnd == Rnd::Near || !s.is_finite() { s } else { round64(s, (-s).mul_add(s, a), m.rnd) })
+    out64(if m.rnd == Rnd::Near || !s.is_finite() { s } else { round64(s, fma(-s, s, a), m.rnd) })
 }
 
 /// `min` or `max` of two numbers, by the manual's rules for NaN and zeros.

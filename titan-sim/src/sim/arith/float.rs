@@ -4,7 +4,7 @@
 //! than twice as many, and two more). A fused multiply-add is summed with the sticky bit kept, for the same reason.
 
 use titan_core::ir::{BinOp, Elem, UnOp};
-use titan_core::num::{Format, tf32_from_f64};
+use titan_core::num::{Format, fma, tf32_from_f64};
 
 /// `x` rounded to the element type.
 pub(in crate::sim) fn round(elem: Elem, x: f64) -> f64 {
@@ -61,7 +61,7 @@ fn min(a: f64, b: f64) -> f64 {
 /// `a · b + c`, rounded once.
 pub(in crate::sim) fn mul_add(elem: Elem, a: f64, b: f64, c: f64) -> f64 {
     if elem == Elem::F64 {
-        return a.mul_add(b, c);
+        return fma(a, b, c);
     }
     // The product is exact in `f64`: it has at most 48 significant bits.
     let product = a * b;

@@ -25,7 +25,7 @@ pub(in crate::sim) fn mma(a: &Tile, b: &Tile, acc: &Tile, elem: Elem) -> Cells {
                 let (batch, row, col) = (i / (m * n), i / n % m, i % n);
                 let terms = (0..k).map(|j| (a.get((batch * m + row) * k + j), b.get((batch * k + j) * n + col)));
                 terms.fold(c.get(i), |sum, (x, y)| match (sum, x, y) {
-                    (Num::Float(s), Num::Float(x), Num::Float(y)) => Num::Float(x.mul_add(y, s)),
+                    (Num::Float(s), Num::Float(x), Num::Float(y)) => Num::Float(titan_core::num::fma(x, y, s)),
                     (s, x, y) => {
                         Num::Int(titan_core::ir::fold::wrap(elem, s.int().wrapping_add(x.int().wrapping_mul(y.int()))))
                     }
