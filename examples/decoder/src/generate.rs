@@ -5,6 +5,7 @@
 //! batches like any other.
 
 use crate::batch::Batch;
+use crate::cache::Sequence;
 use crate::model::Output;
 use crate::{Cache, Error, Model};
 use std::time::{Duration, Instant};
@@ -36,25 +37,35 @@ pub fn generate<T: Float>(
     if let Some(token) = prompts.iter().flatten().find(|token| !known.contains(token)) {
         return Err(Error::Request(format!("there is no token {token} among {}", known.end)));
     }
-    let sequences: Vec<_> = prompts.iter().map(|_| cache.pages.begin()).collect();
-    let result = (|| {
-        let mut counts: Vec<usize> = prompts.iter().map(Vec::len).collect();
-        let mut tokens = model.device().tensor(prompts.concat(), [counts.iter().sum()])?;
-        let mut generated =
-            Generated { tokens: vec![Vec::new(); prompts.len()], prompts: Duration::ZERO, steps: Duration::ZERO };
-        for step in 0..steps {
-            let since = Instant::now();
-            let batch = Batch::new(model.config(), &mut cache.pages, &sequences, &counts, tokens)?;
-            let output = model.forward(&batch, cache)?;
-            let next = output.next.to_vec()?;
-            *(if step == 0 { &mut generated.prompts } else { &mut generated.steps }) += since.elapsed();
-            generated.tokens.iter_mut().zip(next).for_each(|(all, token)| all.push(token));
-            each(&output)?;
-            tokens = output.next;
-            counts.fill(1);
-        }
-        Ok(generated)
-    })();
+    let sequences: Vec<Sequence> = prompts.iter().map(|_| cache.pages.begin()).collect();
+    let result = run(model, cache, prompts, &sequences, steps, &mut each);
     sequences.into_iter().for_each(|sequence| cache.pages.end(sequence));
     result
+}
+
+/// Generates tokens for sequences of the cache that have no positions yet.
+fn run<T: Float>(
+    model: &Model<T>,
+    cache: &mut Cache<T>,
+    prompts: &[Vec<i32>],
+    sequences: &[Sequence],
+    steps: usize,
+    each: &mut impl FnMut(&Output) -> Result<(), Error>,
+) -> Result<Generated, Error> {
+    let mut counts: Vec<usize> = prompts.iter().map(Vec::len).collect();
+    let mut tokens = model.device().tensor(prompts.concat(), [counts.iter().sum()])?;
+    let mut all = vec![Vec::new(); prompts.len()];
+    let mut times = [Duration::ZERO; 2];
+    for step in 0..steps {
+        let since = Instant::now();
+        let batch = Batch::new(model.config(), &mut cache.pages, sequences, &counts, tokens)?;
+        let output = model.forward(&batch, cache)?;
+        let next = output.next.to_vec()?;
+        times[step.min(1)] += since.elapsed();
+        all.iter_mut().zip(next).for_each(|(tokens, token)| tokens.push(token));
+        each(&output)?;
+        tokens = output.next;
+        counts.fill(1);
+    }
+    Ok(Generated { tokens: all, prompts: times[0], steps: times[1] })
 }

@@ -27,7 +27,7 @@ pub(crate) const PACKAGES: &[&str] = &[
 ];
 
 /// The folders of packages that are workspaces of their own.
-pub(crate) const SEPARATE: &[&str] = &["examples/decoder"];
+pub(crate) const SEPARATE: &[&str] = &["examples/decoder", "examples/decoder/candle"];
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
