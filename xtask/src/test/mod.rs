@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// How long everything takes on two cores, in minutes: to build in a fresh clone, and to run in the quick and in the full depth.
 const MINUTES: (u64, u64, u64) = (5, 3, 60);
 
+/// Packages that are workspaces of their own, which only the full depth builds.
+const SEPARATE: [&str; 1] = ["examples/decoder"];
+
 /// Runs the tests that are asked for; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
@@ -111,6 +114,7 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     let documented = !options.is_everything() || examples_in_docs()?;
     // In a workspace of its own, whose libraries are built once more.
     let told = !(options.is_everything() && options.full) || crate::book::blocks(&[])?;
+    let separate = !options.is_everything() || !options.full || separate_workspaces()?;
     summary(&outcomes, since.elapsed());
     if !documented {
         println!("and examples in the documentation");
@@ -118,7 +122,22 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     if !told {
         println!("and blocks of the book");
     }
-    Ok(passed && documented && told)
+    if !separate {
+        println!("and tests of {}", SEPARATE.join(", "));
+    }
+    Ok(passed && documented && told && separate)
+}
+
+/// Builds and runs the tests of the packages that are workspaces of their own; whether all passed.
+#[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
+fn separate_workspaces() -> io::Result<bool> {
+    let mut passed = true;
+    for package in SEPARATE {
+        println!("\n{package}, a workspace of its own");
+        let manifest = Path::new(package).join("Cargo.toml");
+        passed &= cargo().args(["test", "--locked", "--manifest-path"]).arg(manifest).status()?.success();
+    }
+    Ok(passed)
 }
 
 /// Runs the examples in README.md, docs/language.md, docs/host.md, docs/memory.md and in the documentation of the libraries; whether all passed.

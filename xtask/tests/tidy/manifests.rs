@@ -1,6 +1,6 @@
 //! What manifests must say: the reason of every dependency, on the line above it; and that libraries are compiled once.
 
-use crate::support::{PACKAGES, code_of, expect_none, files, has_word, name, read, root};
+use crate::support::{PACKAGES, SEPARATE, code_of, expect_none, files, has_word, name, read, root};
 
 /// The libraries whose tests are all in `tests`. A test inside of one of them would make cargo compile it once more; since the
 /// manifest forbids that, such a test would never run.
@@ -30,7 +30,7 @@ fn libraries_are_not_compiled_again_for_tests_inside_of_them() {
 #[test]
 fn every_dependency_has_its_reason() {
     let mut found = Vec::new();
-    for package in PACKAGES {
+    for package in PACKAGES.iter().chain(SEPARATE) {
         let text = read(&root().join(package).join("Cargo.toml"));
         let mut inside = false;
         let mut before = "";

@@ -26,6 +26,9 @@ pub(crate) const PACKAGES: &[&str] = &[
     "test-depth",
 ];
 
+/// The folders of packages that are workspaces of their own.
+pub(crate) const SEPARATE: &[&str] = &["examples/decoder", "examples/decoder/candle"];
+
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -67,7 +70,8 @@ pub(crate) fn files(dir: &Path, extension: &str) -> Vec<PathBuf> {
 
 /// The `.rs` files of every package: sources, tests, benches and examples. Not the mistakes of the UI tests.
 pub(crate) fn rust_files() -> Vec<PathBuf> {
-    let dirs = PACKAGES.iter().flat_map(|p| ["src", "tests", "benches"].map(|d| root().join(p).join(d)));
+    let dirs =
+        PACKAGES.iter().chain(SEPARATE).flat_map(|p| ["src", "tests", "benches"].map(|d| root().join(p).join(d)));
     let mut all: Vec<PathBuf> = dirs.flat_map(|d| files(&d, "rs")).collect();
     let examples = fs::read_dir(root().join("examples")).into_iter().flatten().flatten().map(|e| e.path());
     all.extend(examples.filter(|p| p.extension().is_some_and(|e| e == "rs")));
