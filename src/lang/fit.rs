@@ -19,7 +19,7 @@ use super::tile::{Col, Operand, Row, Tile};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` and `{R}` do not fit together",
     label = "element types or shapes differ",
-    note = "use `.cast::<..>()` to make the element types equal (a literal is `2.0` for floats, `2` for integers), and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
+    note = "use `.cast::<..>()` to make the element types equal (a literal is `2.0` for floats, `2` for integers, and `2.0f32.cast::<T>()` where a device function is generic in its element), and `.row()`, `.col()` or `.broadcast::<AXIS, N>()` to make the shapes equal"
 )]
 pub trait Fit<R>: Copy {
     /// The element type of both.

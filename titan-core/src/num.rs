@@ -230,6 +230,7 @@ pub fn unpack_nibbles(bytes: &[u8], n: usize) -> Vec<u8> {
 
 /// The two's complement value of the low four bits, in `-8..8`.
 #[must_use]
+#[inline]
 pub const fn nibble_to_i8(nibble: u8) -> i8 {
     (nibble << 4).cast_signed() >> 4
 }

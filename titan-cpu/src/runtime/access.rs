@@ -186,16 +186,37 @@ impl View<'_> {
     }
 
     fn read_nibbles(&self, first: i64, stride: i64, dst: &mut [u8]) {
-        let signed = self.elem == Elem::I4;
-        let mut at = first;
-        for d in dst {
+        let pairs = if stride == 1 { self.read_pairs(first, dst) } else { 0 };
+        let mut at = first.wrapping_add(pairs as i64);
+        for d in &mut dst[pairs..] {
             let Some((byte, high)) = self.nibble(at) else { return };
             // SAFETY: a byte in the memory. A neighbour's program may be storing the other nibble, hence the atomic load.
             let byte = unsafe { AtomicU8::from_ptr(byte) }.load(Relaxed);
-            let value = if high { byte >> 4 } else { byte & 15 };
-            *d = if signed { titan_core::num::nibble_to_i8(value).cast_unsigned() } else { value };
+            *d = self.nibble_value(if high { byte >> 4 } else { byte & 15 });
             at = at.wrapping_add(stride);
         }
+    }
+
+    /// Reads whole bytes of neighbouring nibbles, each once; returns how many nibbles it has read, from the first one on.
+    fn read_pairs(&self, first: i64, dst: &mut [u8]) -> usize {
+        let pairs = dst.as_chunks_mut::<2>().0;
+        let last = first.wrapping_add(2 * pairs.len() as i64 - 1);
+        let (false, Some((start, false)), Some(_)) = (pairs.is_empty(), self.nibble(first), self.nibble(last)) else {
+            return 0;
+        };
+        let read = 2 * pairs.len();
+        for (i, pair) in pairs.iter_mut().enumerate() {
+            // SAFETY: the first and the last of these bytes are in the memory, so those between them are. A neighbour's program may be
+            // storing a nibble, hence the atomic load.
+            let byte = unsafe { AtomicU8::from_ptr(start.add(i)) }.load(Relaxed);
+            *pair = [self.nibble_value(byte & 15), self.nibble_value(byte >> 4)];
+        }
+        read
+    }
+
+    /// A nibble as an element of 8 bits.
+    fn nibble_value(&self, value: u8) -> u8 {
+        if self.elem == Elem::I4 { titan_core::num::nibble_to_i8(value).cast_unsigned() } else { value }
     }
 
     fn write_nibbles(&self, first: i64, stride: i64, src: &[u8]) {
