@@ -40,7 +40,7 @@ mod tests {
     fn a_file_of_windows_gets_the_same_text() {
         const TEXT: &str = include_str!("../tests/files/gemm.tir");
         let canonical = |text: &str| {
-            let kernels = titan_core::text::parse(text).expect("tile IR");
+            let kernels = parse(text).expect("tile IR");
             (header(text), kernels.iter().map(print).collect::<String>())
         };
         assert!(!header(TEXT).is_empty());
