@@ -48,9 +48,9 @@ methods! {
     /// 1 over the value, correctly rounded.
     recip f64::recip;
     /// Sine of an angle in radians.
-    sin f64::sin;
+    sin sin;
     /// Cosine of an angle in radians.
-    cos f64::cos;
+    cos cos;
     /// Hyperbolic tangent.
     tanh f64::tanh;
     /// `1 / (1 + exp(-x))`.
@@ -69,6 +69,17 @@ methods! {
     trunc f64::trunc;
     /// The value without its sign.
     abs f64::abs;
+}
+
+/// Whether `f64::sin` and `f64::cos` are those of mingw, which reduce angles by 66 bits of π: of large ones, no digit is right.
+const REDUCES_BADLY: bool = cfg!(all(windows, target_env = "gnu"));
+
+fn sin(x: f64) -> f64 {
+    if REDUCES_BADLY { libm::sin(x) } else { x.sin() }
+}
+
+fn cos(x: f64) -> f64 {
+    if REDUCES_BADLY { libm::cos(x) } else { x.cos() }
 }
 
 /// The value of a float, exactly.

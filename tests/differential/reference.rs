@@ -44,6 +44,9 @@ pub(crate) fn unary(op: UnOp, elem: Elem, x: Num) -> Want {
         UnOp::Sqrt => x.sqrt(),
         UnOp::Rsqrt => 1.0 / x.sqrt(),
         UnOp::Recip => 1.0 / x,
+        // Those of mingw are wrong for large angles.
+        UnOp::Sin if cfg!(windows) => libm::sin(x),
+        UnOp::Cos if cfg!(windows) => libm::cos(x),
         UnOp::Sin => x.sin(),
         UnOp::Cos => x.cos(),
         UnOp::Tanh => x.tanh(),

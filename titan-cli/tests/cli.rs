@@ -205,7 +205,7 @@ fn the_command_that_is_named_shows_it_again() {
     std::fs::write(&path, include_str!("files/one_missing.tir")).expect("a file");
     let text = stdout(&["sim", path.to_str().expect("UTF-8")], 1);
     std::fs::remove_file(&path).expect("it can go");
-    assert!(text.contains(r"/titan '\''cli'\'' ") && text.contains(".tir' ring"), "{text}");
+    assert!(text.contains(r"titan '\''cli'\'' ") && text.contains(".tir' ring"), "{text}");
 }
 
 #[test]
