@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long everything takes on two cores, in minutes: to build in a fresh clone, and to run in the quick and in the full depth.
-const MINUTES: (u64, u64, u64) = (5, 3, 60);
+const MINUTES: (u64, u64, u64) = (5, 4, 60);
 
 /// Packages that are workspaces of their own, which only the full depth builds.
 const SEPARATE: [&str; 1] = ["examples/decoder"];
