@@ -14,7 +14,7 @@ mod launch_graphs;
 #[path = "../../tests/runtime_kernels/mod.rs"]
 mod runtime_kernels;
 
-use cuda_process::{device, in_every_order, with};
+use cuda_process::{device, free_bytes, in_every_order, with};
 use emulator_settings::Emulator;
 use launch_graphs::Graph;
 use runtime_kernels::{accumulate, add, fill, scale, slow_fill, trap_at};
@@ -70,15 +70,6 @@ const ELSEWHERE: [&str; 8] = [
     "cuOccupancyMaxActiveBlocksPerMultiprocessor",
     "cuStreamQuery",
 ];
-
-/// Bytes of the device that are free when all that was dropped is freed.
-fn free_bytes(device: &Device) -> usize {
-    match device.zeros::<u8, 1>([1 << 40]) {
-        Err(Error::OutOfMemory { free: Some((free, _)), .. }) => free,
-        Err(error) => panic!("{error}"),
-        Ok(_) => panic!("there is no such device"),
-    }
-}
 
 /// A graph that must do all that it is asked for.
 fn all_is_well(device: &Device, seed: u64) {

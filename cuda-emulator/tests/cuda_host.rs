@@ -10,20 +10,10 @@ mod emulator_settings;
 #[path = "../../tests/host_operations/mod.rs"]
 mod host_operations;
 
-use cuda_process::{device, in_every_order};
+use cuda_process::{device, free_bytes, in_every_order};
 use emulator_settings::Emulator;
 use host_operations::OPERATIONS;
-use titan::{Device, Error};
 use titan_nv::runtime::{OPTIONAL_SYMBOLS, SYMBOLS};
-
-/// Bytes of the device that are free when all that was dropped is freed.
-fn free_bytes(device: &Device) -> usize {
-    match device.zeros::<u8, 1>([1 << 40]) {
-        Err(Error::OutOfMemory { free: Some((free, _)), .. }) => free,
-        Err(error) => panic!("{error}"),
-        Ok(_) => panic!("there is no such device"),
-    }
-}
 
 #[test]
 fn host_code_runs_in_every_order() {

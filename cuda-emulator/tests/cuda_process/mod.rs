@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use titan::{Device, DeviceKind};
+use titan::{Device, DeviceKind, Error};
 
 /// Set in the processes that tests start.
 pub(crate) const CHILD: &str = "TITAN_CUDA_RUNTIME_TEST";
@@ -19,6 +19,15 @@ pub(crate) fn device() -> Device {
     let device = Device::best().unwrap();
     assert_eq!(device.kind(), DeviceKind::Cuda);
     device
+}
+
+/// Bytes of the device that are free when all that was dropped is freed.
+pub(crate) fn free_bytes(device: &Device) -> usize {
+    match device.zeros::<u8, 1>([1 << 40]) {
+        Err(Error::OutOfMemory { free: Some((free, _)), .. }) => free,
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("there is no such device"),
+    }
 }
 
 /// A new folder, and in it the emulated driver without some functions.
