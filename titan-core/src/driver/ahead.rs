@@ -59,7 +59,7 @@ pub(super) fn may_be_ahead(kernel: &Kernel, prefetched: &[Prefetched]) -> bool {
 /// Whether the stages of a schedule fill rings as far ahead as the schedule says elsewhere.
 pub(super) fn agrees(kernel: &Kernel, schedule: &Schedule) -> bool {
     let bodies = bodies(kernel);
-    schedule.bodies.iter().all(|Body { number, places }| {
+    schedule.bodies.iter().all(|Body { number, places, .. }| {
         let ops = bodies.get(*number).map_or(&[][..], |(_, body)| &kernel.block(*body).ops);
         schedule
             .ahead()

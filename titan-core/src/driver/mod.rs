@@ -24,6 +24,7 @@ mod log;
 mod loop_graph;
 mod notes;
 mod order;
+mod overlap;
 pub mod passes;
 mod registers;
 mod rings;
@@ -52,6 +53,7 @@ use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
 use log::{Alternative, Log, Why};
+use overlap::{Late, with_overlapped};
 use road::{InStages, Stop};
 use rule::Filled;
 
@@ -422,7 +424,8 @@ fn prepared(
         filled.log.add(Alternative::Cluster, Why::NoCluster(why));
     }
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
-    filled.schedule.bodies = order::choose(&laid_out, &filled.schedule.prefetched());
+    let bodies = order::choose(&laid_out, &filled.schedule.prefetched());
+    filled.schedule.bodies = with_overlapped(&laid_out, Late::of(&filled.schedule), bodies);
     let loops = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled, kernel.sig.scheduler.is_some()),
         Scheduler::Rule => None,
@@ -471,7 +474,8 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
     if filled.schedule.bodies.is_empty() {
-        filled.schedule.bodies = order::staged(&laid_out, &filled.schedule.prefetched());
+        let bodies = order::staged(&laid_out, &filled.schedule.prefetched());
+        filled.schedule.bodies = with_overlapped(&laid_out, Late::of(&filled.schedule), bodies);
     }
     if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";

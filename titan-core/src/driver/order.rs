@@ -52,7 +52,7 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
                 Some(ring) if ring.fills.contains(id) => 0,
                 Some(_) | None => last - u16::from(early.contains(id)),
             };
-            found.push(Body { number, places: places(ops, &ordered, stage) });
+            found.push(Body { number, places: places(ops, &ordered, stage), peeled: false });
         }
     }
     found
@@ -67,7 +67,7 @@ pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
         let Some(ring) = Ring::of(kernel, looped, ops, prefetched) else { continue };
         let stage = |id: &OpId| if ring.fills.contains(id) { 0 } else { ring.distance };
-        found.push(Body { number, places: places(ops, &in_turn(ops, Some(&ring)), stage) });
+        found.push(Body { number, places: places(ops, &in_turn(ops, Some(&ring)), stage), peeled: false });
     }
     found
 }
@@ -96,14 +96,16 @@ fn in_turn(ops: &[OpId], ring: Option<&Ring>) -> Vec<OpId> {
 pub(super) fn annotate(kernel: &Kernel, all: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
     let bodies = bodies(kernel);
-    for Body { number, places } in all {
-        let (_, ops) = kernel.block(bodies.get(*number)?.1).ops.split_last()?;
+    for Body { number, places, peeled } in all {
+        let (looped, body) = bodies.get(*number)?;
+        let (_, ops) = kernel.block(*body).ops.split_last()?;
         if ops.len() != places.len() {
             return None;
         }
         for (id, planned) in ops.iter().zip(places) {
             made.ops.get_mut(id.index())?.planned = Some(*planned);
         }
+        made.ops.get_mut(looped.index())?.peeled = *peeled;
     }
     Some(made)
 }

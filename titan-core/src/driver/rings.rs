@@ -6,14 +6,11 @@ use super::schedule::{Ahead, Roles, Schedule};
 use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
 use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Tails, Value};
-use crate::pipeline::accumulate::accumulate;
 use crate::pipeline::fuse::{fuse, greatest_distance};
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::instances::with_instances;
-use crate::pipeline::peel::peel;
 use crate::pipeline::persist::persistent;
 use crate::pipeline::raster::grouped;
-use crate::pipeline::shift::shift;
 use crate::pipeline::split::split;
 use crate::pipeline::unmask::has_masks;
 use crate::verify::{Verified, verify};
@@ -31,11 +28,9 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
         return Err(Why::Depends);
     }
     let changes = schedule.roles != Roles::Kept
-        || schedule.peeled
         || schedule.persistent
         || schedule.grouped
         || schedule.unmasked
-        || schedule.shifted
         || made.roles.iter().any(|role| role.instances > 1)
         || !schedule.loops.is_empty()
         || made.pipes.iter().zip(&schedule.slots).any(|(pipe, slots)| pipe.slots != *slots);
@@ -51,12 +46,6 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
         made = grouped(&made, RASTER_ROWS).ok_or(Why::OneTile)?;
     }
     made = in_turn(made, schedule).ok_or(Why::FewSlots)?;
-    if schedule.shifted {
-        made = shift(&made).ok_or(Why::Depends)?;
-    }
-    if schedule.peeled {
-        made = peel(&made).unwrap_or(made);
-    }
     if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
         return Err(Why::NoMasks);
     }
@@ -90,7 +79,6 @@ fn ahead_in_loops(mut made: Kernel, schedule: &Schedule) -> Option<Kernel> {
     }
     if let Roles::Split { warps } = schedule.roles {
         made = split(&made, warps)?;
-        made = accumulate(&made).unwrap_or(made);
     }
     Some(made)
 }

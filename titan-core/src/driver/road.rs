@@ -15,8 +15,9 @@
 //! well-formed, and before each that its preconditions hold.
 
 use super::estimate::Estimate;
+use super::overlap::{Late, overlapped};
 use super::registers::Held;
-use super::schedule::{Body, Prefetched};
+use super::schedule::{Body, Prefetched, Schedule};
 use super::table::REGISTERS;
 use super::{accumulators, ahead, order};
 use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails};
@@ -300,16 +301,20 @@ fn stores_over_tiles(program: &Kernel) -> bool {
 ///
 /// If the program does not fit because the buffers of stores in flight cannot share bytes with other regions, the plan is changed to one
 /// that waits for the stores. So they never cost a slot of a ring.
-pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, ahead: &[Prefetched]) -> Result<Estimate, LowerError> {
+pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, schedule: &Schedule) -> Result<Estimate, LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, ahead));
-    let counted = complete::complete(&laid_out, plan.target.lane_copies().is_some());
+    let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, &schedule.prefetched()));
+    // What is in flight from one iteration to the next takes registers.
+    let bodies = overlapped(&laid_out, Late::of(schedule));
+    let loops = order::annotate(&laid_out, &bodies).and_then(|scheduled| modulo::expand(&scheduled).ok());
+    let loops = loops.filter(|_| !bodies.is_empty());
+    let counted = complete::complete(loops.as_ref().unwrap_or(&laid_out), plan.target.lane_copies().is_some());
     let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
         if !plan.stores_waited && stores_over_tiles(&program) && allocate::stores_need_more(&program) {
             plan.stores_waited = true;
-            return estimate(kernel, plan, ahead);
+            return estimate(kernel, plan, schedule);
         }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }

@@ -16,7 +16,7 @@ use super::table::{INSTANCES, RASTER_ROWS, ROLE_SLOTS};
 use super::why;
 use crate::ir::{Kernel, OpId, Value};
 use crate::pipeline::persist::{NoWalk, persistent};
-use crate::pipeline::{implicit, shift};
+use crate::pipeline::{apart, implicit};
 use crate::plan::{self, LowerError, Plan};
 use crate::target::Target;
 use crate::verify::Verified;
@@ -66,13 +66,15 @@ pub(super) fn specialized(kernel: &Verified, target: &Target, written: &Schedule
     let of = |slots: RangeInclusive<u32>, instances: Option<u32>| {
         first(slots.rev(), |n| Ok(first(releases(target), |late| with(&together, n, instances, [late, false]))?.1))
     };
+    // While warps compute from the only slot, the next tile cannot be copied to it. MMAs of warpgroups are worth a role even so.
+    let least = if target.group_atoms.is_empty() { 2 } else { 1 };
     let without = |why: Why| not_split(if together.is_empty() { Why::InRegisters } else { why });
     let in_turn = || instances_of(warps, target).and_then(|n| of(2 * n..=ROLE_SLOTS, Some(n)));
     let (found, one) = match overlapped {
         Some(found) => (found, Some(Why::Overlapped)),
         None => match in_turn() {
             Ok(found) => (found, None),
-            Err(why) => (of(1..=ROLE_SLOTS, None).map_err(without)?, Some(why)),
+            Err(why) => (of(least..=ROLE_SLOTS, None).map_err(without)?, Some(why)),
         },
     };
     let (_, (mut filled, _), more) = found;
@@ -141,7 +143,7 @@ fn loops_to_split(kernel: &Verified, plan: &Plan) -> Option<LoopsToSplit> {
     for candidate in implicit::candidates(kernel, &staged) {
         let ring = |loads: &[OpId]| ring(kernel, candidate.op, loads);
         let whole = ring(&candidate.loads)?;
-        match shift::loads_apart(kernel, candidate.op, &candidate.loads) {
+        match apart::loads_apart(kernel, candidate.op, &candidate.loads) {
             Some([first, second]) => {
                 any_apart = true;
                 apart.extend([ring(&first)?, ring(&second)?]);

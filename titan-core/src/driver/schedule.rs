@@ -161,6 +161,8 @@ pub struct Body {
     pub number: usize,
     /// The stage and the place of each operation of the body, without its terminator ([`crate::pipeline::modulo`]).
     pub places: Vec<Planned>,
+    /// Whether the first and the last iteration of the loop stand apart.
+    pub peeled: bool,
 }
 
 impl Schedule {
@@ -279,10 +281,11 @@ impl fmt::Display for Schedule {
         if let Some(Cluster { size, axis }) = self.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
         }
-        for Body { number, places } in &self.bodies {
+        for Body { number, places, peeled } in &self.bodies {
             // The stage is stated where it is not that of the operation before.
             let mut stage = 0;
-            write!(f, "body {number}: operations")?;
+            let peeled = if *peeled { ", first and last iteration apart" } else { "" };
+            write!(f, "body {number}{peeled}: operations")?;
             for Planned { stage: own, order } in places {
                 if *own == stage {
                     write!(f, " {order}")?;

@@ -144,7 +144,7 @@ impl Candidates<'_> {
         let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
         let first = from_first_product(self.kernel, self.graph, &found.schedule);
         let places = places(self.kernel, self.graph, self.ops, &first)?;
-        Some(Body { number: self.number, places })
+        Some(Body { number: self.number, places, peeled: false })
     }
 }
 

@@ -422,6 +422,7 @@ impl Builder {
             results: results.clone(),
             regions,
             planned: None,
+            peeled: false,
             origin: None,
             loc: self.loc,
         });

@@ -399,6 +399,9 @@ pub struct Op {
     pub regions: Vec<Block>,
     /// Where the schedule of the loop puts the operation, if it is one of a loop's body and the loop has a schedule.
     pub planned: Option<Planned>,
+    /// Of a loop with a schedule of two stages: whether its first and its last iteration stand apart, so that the loop between them executes no
+    /// operation for an iteration that does not exist ([`crate::pipeline::modulo`]).
+    pub peeled: bool,
     /// The operation of the kernel before its loops were expanded that this one executes.
     pub origin: Option<Origin>,
     /// The location in the user's code.

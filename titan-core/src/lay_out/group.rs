@@ -11,8 +11,8 @@
 //! ```
 //!
 //! An accumulator (`ttg.acc.*`) has a list of the stages of its MMAs in flight. The number of these at the head of a loop is fixed: it is
-//! the number when the loop is entered. So a loop whose first iteration was peeled ([`crate::pipeline::peel`]) releases each stage one
-//! iteration late, and a loop without peeling releases it at once.
+//! the number when the loop is entered. So a loop that is entered without an MMA in flight waits for each of its own at once; the schedule of
+//! the loop may put these waits behind the MMA of the next iteration.
 //!
 //! Deliberately absent: the steps of other MMAs (`super::mma`); groups, and the numbers of those that a wait leaves in flight
 //! ([`crate::complete`]).

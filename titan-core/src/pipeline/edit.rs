@@ -48,6 +48,7 @@ impl Edit {
             results: results.clone(),
             regions,
             planned: None,
+            peeled: false,
             origin: self.origin,
             loc: self.loc,
         });
@@ -155,6 +156,7 @@ impl Edit {
             results: vec![result],
             regions: Vec::new(),
             planned: None,
+            peeled: false,
             origin: self.origin,
             loc: self.loc,
         });
@@ -186,7 +188,7 @@ impl Edit {
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
     pub(crate) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
-            let Op { kind, args, results, regions, loc, origin, planned: _ } = self.kernel.op(*id).clone();
+            let Op { kind, args, results, regions, loc, origin, planned: _, peeled: _ } = self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
             let regions: Vec<Block> = regions.iter().map(|block| self.copied_block(*block, names)).collect();
             self.loc = loc;
@@ -222,16 +224,6 @@ impl Edit {
         let ValueData { name, place, .. } = self.kernel.value(old).clone();
         let data = &mut self.kernel.values[new.index()];
         (data.name, data.place) = (name, place);
-    }
-
-    /// Replaces the uses of a value by another one, except for uses directly in some blocks.
-    pub(crate) fn replace_outside(&mut self, from: Value, to: Value, but: &[Block]) {
-        let kept: Vec<OpId> = but.iter().flat_map(|block| self.kernel.block(*block).ops.clone()).collect();
-        for (at, op) in self.kernel.ops.iter_mut().enumerate() {
-            if !kept.contains(&OpId::new(at)) {
-                op.args.iter_mut().filter(|v| **v == from).for_each(|v| *v = to);
-            }
-        }
     }
 
     /// Replaces all uses of a value by another one.

@@ -22,7 +22,29 @@
 //! Deliberately absent: `break`; exits of kernels with roles, which execute them in each role.
 
 use super::edit::Edit;
-use crate::ir::{Block, Kernel, Op, OpId, OpKind, Ty};
+use crate::ir::{Block, Family, Flow, Kernel, Op, OpId, OpKind, Ty};
+
+/// Whether an iteration of a loop may end other than by continuing with the next iteration.
+pub(super) fn leaves(kernel: &Kernel, body: Block) -> bool {
+    let last = kernel.block(body).ops.last().map(|id| &kernel.op(*id).kind);
+    let mut leaves = last != Some(&OpKind::Continue(0));
+    kernel.walk_block(body, &mut |_, op| leaves |= jumps(op));
+    leaves
+}
+
+/// Whether an operation ends an iteration other than by continuing with the next iteration of the same loop.
+pub(super) fn jumps(op: &Op) -> bool {
+    match op.kind.family() {
+        Family::Flow(Flow::Break(_) | Flow::Continue(1..) | Flow::Return) => true,
+        Family::Flow(Flow::For(_) | Flow::Loop | Flow::If | Flow::Yield | Flow::Continue(0))
+        | Family::Data(_)
+        | Family::Ttg(_)
+        | Family::Local(_)
+        | Family::Region(_)
+        | Family::Nv(_)
+        | Family::Amd(_) => false,
+    }
+}
 
 /// The kernel with branches in place of early exits, where that is possible.
 #[must_use]

@@ -3,13 +3,11 @@
 //! * [`implicit`] lowers loops over `pipelined(..)` to rings with prefetching;
 //! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
-//! * [`accumulate`] introduces accumulators for their MMAs;
-//! * [`peel`] peels the first MMA off loops over an accumulator, so that stages are released one iteration late;
+//! * [`apart`] tells which loads of a loop belong to which of its two MMAs;
 //! * [`cluster`] distributes the tiles of a persistent kernel to clusters of programs;
 //! * [`instances`] gives a role several instances, which take the tiles of a persistent kernel in turn;
 //! * [`persist`] makes kernels with a grid persistent;
 //! * [`raster`] numbers the programs of a grid in groups of rows, which share tiles;
-//! * [`shift`](mod@shift) issues the second of two MMAs of a loop one iteration late, so that it overlaps with other work;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
 //! * [`modulo`] rewrites loops so that the operations of a body are executed in the stages and the order of a schedule;
@@ -17,7 +15,7 @@
 //!
 //! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
 
-pub mod accumulate;
+pub mod apart;
 pub mod cluster;
 pub(crate) mod edit;
 pub mod exits;
@@ -28,9 +26,7 @@ pub mod implicit;
 pub mod instances;
 pub mod modulo;
 pub(crate) mod operands;
-pub mod peel;
 pub mod persist;
 pub mod raster;
-pub mod shift;
 pub mod split;
 pub mod unmask;

@@ -20,8 +20,8 @@
 //! depend on tensors that the kernel writes.
 
 use super::edit::Edit;
+use super::exits::jumps;
 use super::exits::without_exits;
-use super::peel::jumps;
 use crate::analysis::forms::is_input;
 use crate::analysis::number::root;
 use crate::collections::{SortedMap, SortedSet};

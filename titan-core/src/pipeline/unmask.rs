@@ -29,8 +29,8 @@
 mod threshold;
 
 use super::edit::Edit;
+use super::exits::leaves;
 use super::implicit::inside;
-use super::peel::leaves;
 use crate::analysis::tiles::is_natural;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{

@@ -153,6 +153,7 @@ fn insert_before(kernel: &mut Kernel, at: OpId, kind: OpKind) {
         results: Vec::new(),
         regions: Vec::new(),
         planned: None,
+        peeled: false,
         origin: None,
         loc,
     });

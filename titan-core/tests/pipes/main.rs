@@ -3,6 +3,7 @@
 
 mod ahead;
 mod anew;
+mod apart;
 mod bounds;
 mod dependences;
 mod expanded;
@@ -20,6 +21,5 @@ mod random;
 mod raster;
 mod rows;
 mod shapes;
-mod shift;
 mod stores;
 mod times;

@@ -43,6 +43,7 @@ fn new_op(program: &mut Kernel, kind: OpKind, ty: Ty) -> (OpId, Value) {
         results: vec![value],
         regions: Vec::new(),
         planned: None,
+        peeled: false,
         origin: None,
         loc,
     });
@@ -61,6 +62,7 @@ fn in_one_arm(program: &Kernel, id: OpId) -> Kernel {
         results: Vec::new(),
         regions: Vec::new(),
         planned: None,
+        peeled: false,
         origin: None,
         loc,
     };
@@ -96,6 +98,7 @@ pub(super) fn trapped(program: &Kernel, id: OpId) -> Kernel {
         results: Vec::new(),
         regions: Vec::new(),
         planned: None,
+        peeled: false,
         origin: None,
         loc,
     });

@@ -182,7 +182,10 @@ impl Steady {
     /// What is left of iterations beyond the last one: operations on drained rings, each with the number of the iteration beyond, in the order
     /// of their execution.
     fn left(&self) -> Vec<(OpId, u16)> {
-        let Beyond::Drained(rings) = &self.beyond else { return Vec::new() };
+        let rings = match &self.beyond {
+            Beyond::Drained(rings) => rings,
+            Beyond::Guarded | Beyond::Peeled => return Vec::new(),
+        };
         let mut left = Vec::new();
         // For a ring whose fills lead by 2, waits by 1 and releases by 0, N iterations have filled N + 2 times, waited
         // N + 1 times and released N times. Turn 0 waits for N + 1 and releases N, turn 1 releases N + 1: now each was

@@ -35,6 +35,8 @@ pub(super) enum Beyond {
     Guarded,
     /// Stages of these rings are filled, waited for and released beyond the last iteration; for each, the greatest lead of its operations.
     Drained(SortedMap<Pipe, u16>),
+    /// There are none: the first and the last iteration stand apart from the loop.
+    Peeled,
 }
 
 /// What an operation does to a ring; `None` if to none. A branch whose arms fill one, does so itself.

@@ -50,6 +50,7 @@
 mod around;
 mod check;
 mod early;
+mod peeled;
 mod runs;
 mod steady;
 
@@ -78,7 +79,7 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
     let mut loops = Vec::new();
     kernel.walk(&mut |id, op| {
         let planned = |body: &Block| kernel.block(*body).ops.iter().any(|id| kernel.op(*id).planned.is_some());
-        if op.kind.is_loop() && op.regions.iter().any(planned) {
+        if op.peeled || op.kind.is_loop() && op.regions.iter().any(planned) {
             loops.push(id);
         }
     });
@@ -95,7 +96,9 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
         edit = Steady::new(edit, looped)?.expand()?;
     }
     let mut made = edit.kernel;
-    made.ops.iter_mut().for_each(|op| op.planned = None);
+    for op in &mut made.ops {
+        (op.planned, op.peeled) = (None, false);
+    }
     Ok(made.canonical())
 }
 
@@ -133,6 +136,9 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<(u16, early::Be
     // With stages 0, 1, 2 the leads are 2, 1, 0: iteration i of the steady loop executes stage 0 for iteration i + 2,
     // stage 1 for i + 1, stage 2 for i.
     let lead = |id: &OpId| kernel.op(*id).planned.map_or(0, |planned| stages - 1 - planned.stage);
+    if kernel.op(looped).peeled {
+        return peeled::stages(kernel, looped, stages);
+    }
     let ops: Vec<(OpId, u16)> = ops.iter().map(|id| (*id, lead(id))).collect();
     Ok((stages - 1, early::beyond(kernel, &ops)?))
 }

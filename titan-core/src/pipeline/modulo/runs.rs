@@ -143,7 +143,9 @@ impl Steady {
     /// An operation that must not be executed for iterations that do not exist, runs ahead and is in none of these groups.
     fn unguarded(&self, groups: &[Vec<OpId>]) -> Option<OpId> {
         let kernel = &self.edit.kernel;
-        let ahead = |id: &OpId| self.lead(*id) > 0 && early(kernel, *id) == Some(Early::Guarded);
+        // A peeled loop has only iterations that exist.
+        let several = self.beyond != Beyond::Peeled;
+        let ahead = |id: &OpId| several && self.lead(*id) > 0 && early(kernel, *id) == Some(Early::Guarded);
         self.ops.iter().copied().find(|id| ahead(id) && !groups.iter().any(|group| group.contains(id)))
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Steady {
     pub(super) looped: OpId,
     pub(super) body: Block,
     /// The block that contains the loop.
-    around: Block,
+    pub(super) around: Block,
     /// The operations of the body in the order of the schedule, without the terminator.
     pub(super) ops: Vec<OpId>,
     pub(super) end: OpId,
@@ -40,7 +40,7 @@ pub(super) struct Steady {
     /// The operations of the body that define values.
     pub(super) makes: SortedMap<Value, OpId>,
     /// The values that were computed so far in the steady loop's body, at their leads.
-    done: SortedSet<Value>,
+    pub(super) done: SortedSet<Value>,
     /// Values that were computed again in the steady loop's body, by their leads.
     again: SortedMap<(Value, u16), Value>,
     /// The values of the prologue, by their iterations.
@@ -50,8 +50,11 @@ pub(super) struct Steady {
     pub(super) beyond: Beyond,
     pub(super) runs: Vec<Run>,
     /// What is executed before the loop, and the bounds below which iterations exist that run so far ahead.
-    outside: Vec<OpId>,
+    pub(super) outside: Vec<OpId>,
     bounds: SortedMap<u16, Value>,
+    /// Of a peeled loop, the places of carried values that are used, and the waits for products that the next product does without.
+    pub(super) kept: SortedSet<usize>,
+    pub(super) forwarded: SortedSet<OpId>,
     /// The values of what is executed after the loop, by how many iterations they are beyond the last one.
     pub(super) beyond_last: SortedMap<(Value, u16), Value>,
 }
@@ -94,6 +97,8 @@ impl Steady {
             runs: Vec::new(),
             outside: Vec::new(),
             bounds: SortedMap::new(),
+            kept: SortedSet::new(),
+            forwarded: SortedSet::new(),
             beyond_last: SortedMap::new(),
             edit,
         };
@@ -116,6 +121,7 @@ impl Steady {
         // (`slot`).
         self.prologue()?;
         self.outside = std::mem::take(&mut self.edit.pending);
+        let last = if self.beyond == Beyond::Peeled { Some(self.last_iteration()) } else { None };
         // In the order of the schedule: `done` then has exactly what an operation may use at its own lead. An operand
         // that is not in it would be computed later in the same iteration, which is a violated dependence and not
         // something to carry.
@@ -129,11 +135,20 @@ impl Steady {
             // All slots must be known before values are passed on: the terminator has one operand for each of them, and
             // passing one on may add another.
             self.carry_beyond()?;
-            self.pass_on()?;
+            match &last {
+                Some(last) => {
+                    self.carry_to(last)?;
+                    self.pass_on_kept()?;
+                }
+                None => self.pass_on()?,
+            }
         }
         let mut ops = std::mem::take(&mut self.edit.pending);
         ops.push(self.end);
         self.edit.kernel.blocks[self.body.index()].ops = ops;
+        if let Some(last) = last {
+            return self.apart(last);
+        }
         // What is executed after the loop uses the loop's results, which exist once all slots do.
         self.drain()?;
         let after = std::mem::take(&mut self.edit.pending);
@@ -150,7 +165,13 @@ impl Steady {
     fn emit(&mut self, id: OpId) -> Made<()> {
         // The operation is executed for iteration i + lead, so each operand is the instance of that iteration. The
         // condition that the iteration exists is no operand of the original operation, and is added after the renaming.
-        let names = self.names(id, |steady, value| steady.at(value, steady.lead(id)))?;
+        if self.forwarded.contains(&id) {
+            return Ok(());
+        }
+        let names = self.names(id, |steady, value| match steady.forward(id, value) {
+            Some(in_flight) => steady.at(in_flight, steady.lead(id) - 1),
+            None => steady.at(value, steady.lead(id)),
+        })?;
         rename(&mut self.edit.kernel, id, &names);
         let lead = self.lead(id);
         if lead > 0 && self.is_predicated(id) {
@@ -220,7 +241,7 @@ impl Steady {
     }
 
     /// Gives the operations around the loop places in the schedule of the loop around, if there is one: next to the loop.
-    fn plan_outside(&mut self, before: &[OpId], after: &[OpId]) {
+    pub(super) fn plan_outside(&mut self, before: &[OpId], after: &[OpId]) {
         let kernel = &mut self.edit.kernel;
         let Some(Planned { stage, order }) = kernel.op(self.looped).planned else { return };
         let number = |ops: &[OpId]| u16::try_from(ops.len()).unwrap_or(u16::MAX);
@@ -271,7 +292,7 @@ impl Steady {
     }
 
     /// The name of a value in the steady loop's body, `lead` iterations ahead.
-    fn at(&mut self, value: Value, lead: u16) -> Made<Value> {
+    pub(super) fn at(&mut self, value: Value, lead: u16) -> Made<Value> {
         if Some(value) == self.counter {
             return self.counter_ahead(value, lead);
         }
@@ -281,7 +302,10 @@ impl Steady {
             // such steps the look-up goes from operations to those before them.
             return match (lead.checked_sub(1), self.next.get(place).copied()) {
                 (Some(before), Some(next)) => self.at(next, before),
-                (_, _) => Ok(value),
+                (_, _) => {
+                    self.kept.insert(place);
+                    Ok(value)
+                }
             };
         }
         let Some(makes) = self.makes.get(&value).copied() else { return Ok(value) };
@@ -340,13 +364,15 @@ impl Steady {
 
     /// The counter of the loop, `lead` iterations ahead.
     fn counter_ahead(&mut self, counter: Value, lead: u16) -> Made<Value> {
-        if lead == 0 {
+        // The counter of a peeled loop is that of the operations which run ahead: it begins with the second iteration.
+        let own = if self.beyond == Beyond::Peeled { self.last } else { 0 };
+        if lead == own {
             return Ok(counter);
         }
         if let Some(known) = self.again.get(&(counter, lead)) {
             return Ok(*known);
         }
-        let ahead = self.steps_from(counter, i32::from(lead))?;
+        let ahead = self.steps_from(counter, i32::from(lead) - i32::from(own))?;
         self.again.insert((counter, lead), ahead);
         Ok(ahead)
     }
@@ -430,7 +456,7 @@ pub(crate) fn is_renewable(kernel: &Kernel, id: OpId, only_names: bool) -> bool 
 }
 
 /// Renames the operands of an operation and of those nested in it.
-fn rename(kernel: &mut Kernel, id: OpId, names: &SortedMap<Value, Value>) {
+pub(super) fn rename(kernel: &mut Kernel, id: OpId, names: &SortedMap<Value, Value>) {
     let mut all = vec![id];
     for region in kernel.op(id).regions.clone() {
         kernel.walk_block(region, &mut |id, _| all.push(id));

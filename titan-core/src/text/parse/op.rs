@@ -21,6 +21,7 @@ pub(super) struct Left<'a> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tail {
     pub(super) planned: Option<Planned>,
+    pub(super) peeled: bool,
     pub(super) origin: Option<Origin>,
     pub(super) loc: Loc,
 }
@@ -28,7 +29,16 @@ pub(super) struct Tail {
 impl Tail {
     /// The operation before it, without results.
     pub(super) fn op(self, kind: OpKind, args: Vec<Value>, regions: Vec<Block>) -> Op {
-        Op { kind, args, results: vec![], regions, planned: self.planned, origin: self.origin, loc: self.loc }
+        Op {
+            kind,
+            args,
+            results: vec![],
+            regions,
+            planned: self.planned,
+            peeled: self.peeled,
+            origin: self.origin,
+            loc: self.loc,
+        }
     }
 }
 
@@ -239,10 +249,11 @@ impl<'a> Parser<'a> {
         Ok(types)
     }
 
-    /// Parses `stage(1, 4) of(12, 1) @3:14`, each of which may be missing; the location is then the position in the text if that was
+    /// Parses `peeled stage(1, 4) of(12, 1) @3:14`, each of which may be missing; the location is then the position in the text if that was
     /// requested.
     pub(super) fn tail(&mut self, left: &Left<'a>) -> Parse<Tail> {
         let (mut planned, mut origin) = (None, None);
+        let peeled = self.eat_word("peeled");
         if self.eat_word("stage") {
             self.expect("(")?;
             let stage = self.int("a stage")?;
@@ -257,7 +268,7 @@ impl<'a> Parser<'a> {
             origin = Some(Origin { op, ahead: self.int("iterations")? });
             self.expect(")")?;
         }
-        Ok(Tail { planned, origin, loc: self.loc_of(left.start)? })
+        Ok(Tail { planned, peeled, origin, loc: self.loc_of(left.start)? })
     }
 
     /// The stated location of what starts at a byte.

@@ -112,6 +112,9 @@ impl Printer<'_> {
                 self.put(ty);
             }
         }
+        if op.peeled {
+            self.out.push_str(" peeled");
+        }
         if let Some(Planned { stage, order }) = op.planned {
             // Writing to a string cannot fail.
             let _ = write!(self.out, " stage({stage}, {order})");

@@ -88,6 +88,7 @@ fn everything_has_one_owner() {
         results: vec![],
         regions: vec![],
         planned: None,
+        peeled: false,
         origin: None,
         loc: Loc::default(),
     };
@@ -105,6 +106,7 @@ fn a_cycle_beside_the_body_is_found() {
                 results: vec![],
                 regions: vec![block],
                 planned: None,
+                peeled: false,
                 origin: None,
                 loc: Loc::default(),
             });

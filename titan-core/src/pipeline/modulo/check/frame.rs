@@ -9,6 +9,7 @@ use crate::ir::{ForKind, Kernel, OpId, OpKind, Ty, Value};
 pub(super) type Moment = (i32, usize);
 
 /// A loop of the kernel before.
+#[derive(Clone)]
 pub(super) struct Frame {
     pub(super) looped: OpId,
     /// The operations of the body without its terminator.
@@ -19,8 +20,8 @@ pub(super) struct Frame {
     is_distributed: bool,
     /// What iterations pass on: the arguments of the body, what they are first, and what is passed on.
     pub(super) carried: Vec<Value>,
-    initial: Vec<Label>,
-    next: Vec<Value>,
+    pub(super) initial: Vec<Label>,
+    pub(super) next: Vec<Value>,
     lo: Label,
     hi: Label,
     step: Label,
@@ -35,6 +36,8 @@ pub(super) struct Frame {
     pub(super) numbers: SortedMap<OpId, (Object, bool, i32)>,
     /// When the execution that is being compared has its turn in the kernel before; `None` while iterations are relative.
     pub(super) now: Option<Moment>,
+    /// Whether its first and its last iteration stand apart, so that all operations are executed for iterations that exist.
+    pub(super) peeled: bool,
     /// Whether this execution belongs to an iteration that the loop may not have.
     pub(super) phantom: bool,
     /// Operations that are executed only if their iteration exists, and those that are executed though it may not.
@@ -76,12 +79,18 @@ impl Frame {
             numbers: numbered(kernel, ops),
             counts: ops.iter().map(|id| (*id, 0)).collect(),
             now: None,
+            peeled: false,
             phantom: false,
             guarded: SortedSet::new(),
             unguarded: SortedSet::new(),
             latest: SortedMap::new(),
             log: None,
         })
+    }
+
+    /// The labels of its bounds and its step.
+    pub(super) const fn bounds(&self) -> [Label; 3] {
+        [self.lo, self.hi, self.step]
     }
 
     /// The label of a value of the body in an iteration that was found.

@@ -52,13 +52,14 @@
 
 mod frame;
 mod labels;
+mod peeled;
 mod recorded;
 mod rewritten;
 mod touches;
 
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Kernel, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Kernel, NvOp, OpId, OpKind, Ty, Value};
 use frame::{Frame, Touch};
 use labels::{At, Label, Labels, is_computed};
 pub use recorded::{Dependence, Dependent, Why, dependences};
@@ -95,11 +96,16 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
     if declared(before) != declared(after) {
         return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
+    let fences = touches::fences(before, &|id| homes.contains_key(&id));
+    // An MMA of the kernel after is compared with the one that it says it is.
+    let fence = |id: OpId| after.op(id).origin.and_then(|origin| fences.get(&origin.op).copied());
+    let in_registers = touches::operands_in_registers(after, &fence);
     let mut check = Check {
         before,
         after,
         homes,
-        in_registers: touches::operands_in_registers(after),
+        fences,
+        in_registers,
         labels: Labels::new(),
         old: SortedMap::new(),
         new: SortedMap::new(),
@@ -145,8 +151,10 @@ struct Check<'k> {
     after: &'k Kernel,
     /// The loops with schedules, by the operations of their bodies.
     homes: SortedMap<OpId, OpId>,
-    /// Tiles in registers that warpgroup MMAs of the kernel after read.
-    in_registers: SortedSet<Value>,
+    /// The fences in front of warpgroup MMAs in the bodies of these loops.
+    fences: SortedMap<OpId, OpId>,
+    /// Tiles in registers that warpgroup MMAs of the kernel after read, with the fences in front of these.
+    in_registers: SortedMap<Value, SortedSet<Option<OpId>>>,
     labels: Labels,
     /// The values of the kernel before outside of the bodies of loops with schedules, and inside of operations that are compared.
     old: SortedMap<Value, Label>,
@@ -281,7 +289,13 @@ impl Check<'_> {
         {
             return refuse(old, "another operation is executed instead");
         }
-        self.operands(old, &was.args, &is.args)?;
+        match (&was.kind, &was.args[..], &is.args[..]) {
+            (OpKind::Nv(NvOp::Wgmma), [of_old @ .., sum], [of_new @ .., made]) => {
+                self.operands(old, of_old, of_new)?;
+                self.accumulator(old, *sum, *made)?;
+            }
+            (_, old_args, new_args) => self.operands(old, old_args, new_args)?,
+        }
         self.touch(old, new, beyond)?;
         was.regions.iter().zip(&is.regions).try_for_each(|(was, is)| self.blocks(*was, *is))
     }
@@ -300,10 +314,19 @@ impl Check<'_> {
     fn touch(&mut self, old: OpId, new: OpId, beyond: bool) -> Checked {
         let op = self.after.op(new);
         let args: Checked<Vec<Label>> = op.args.iter().map(|v| self.new_of(old, *v)).collect();
-        let args = args?;
-        let mut touches = touches::touches([self.before, self.after], op, &args, &self.labels);
-        if op.results.iter().any(|v| self.in_registers.contains(v)) {
+        let mut args = args?;
+        // A product that adds to one in flight uses it in place of its result: what that touches was noted with the wait for it
+        // (`accumulator`).
+        if let (OpKind::Nv(NvOp::Wgmma), [.., made], Some(sum)) =
+            (&op.kind, &mut args[..], self.before.op(old).args.last())
+        {
+            *made = self.old_of(old, *sum)?;
+        }
+        let fence = self.fences.get(&old).copied();
+        let mut touches = touches::touches([self.before, self.after], (op, fence), &args, &self.labels);
+        for fence in op.results.iter().filter_map(|v| self.in_registers.get(v)).flat_map(SortedSet::iter) {
             touches.objects.push((touches::Object::Registers, false));
+            touches.objects.extend(fence.map(|fence| (touches::Object::Fenced(fence), false)));
         }
         // Beyond the last iteration, numbers may be any: steps of 0, places beyond the end of a tile.
         let is_fixed = |place: usize| args.get(place).is_some_and(|label| self.labels.is_fixed(*label));
@@ -349,6 +372,9 @@ impl Check<'_> {
             return refuse(looped, "it has no body");
         };
         frame.log = (self.recorded.is_some() && !self.touched.contains_key(&looped)).then(Vec::new);
+        if is.kind == OpKind::If {
+            return self.apart(looped, unit, frame);
+        }
         let same = is.results.get(..was.results.len());
         let differs = !same.is_some_and(|same| alike((before, &was.results), (after, same)));
         if was.kind != is.kind || is.args.len() < was.args.len() || differs {

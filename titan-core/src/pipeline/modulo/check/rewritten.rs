@@ -8,8 +8,8 @@ use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Def, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Origin, Pipe, TtgOp, Value};
 
 /// The loop that is being compared, without what changes while it is executed.
-struct Loop<'k> {
-    looped: OpId,
+pub(super) struct Loop<'k> {
+    pub(super) looped: OpId,
     steady: OpId,
     /// The operations of the steady loop's body, without its terminator.
     made: &'k [OpId],
@@ -19,23 +19,25 @@ struct Loop<'k> {
     inside: &'k [Value],
     old_counter: Option<Value>,
     /// The body of the loop before.
-    ops: Vec<OpId>,
-    end: OpId,
+    pub(super) ops: Vec<OpId>,
+    pub(super) end: OpId,
     /// How far ahead of the steady loop each operation is executed.
-    leads: SortedMap<OpId, i32>,
+    pub(super) leads: SortedMap<OpId, i32>,
     /// What the steady loop carries: the value of the loop before, and how many iterations ahead.
-    meanings: Vec<(Value, i32)>,
-    reach: i32,
+    pub(super) meanings: Vec<(Value, i32)>,
+    pub(super) reach: i32,
+    /// How many iterations the counter of the steady loop is ahead of its own.
+    pub(super) ahead: i32,
 }
 
 impl<'k> Check<'k> {
     /// The loop that is being compared.
-    fn frame(&mut self, looped: OpId) -> Checked<&mut Frame> {
+    pub(super) fn frame(&mut self, looped: OpId) -> Checked<&mut Frame> {
         self.frames.last_mut().map_or_else(|| refuse(looped, "it is not executed"), Ok)
     }
 
     /// Finds what the values of the loop are that is being compared, up to an iteration.
-    fn find(&mut self, upto: At) {
+    pub(super) fn find(&mut self, upto: At) {
         let Some(mut frame) = self.frames.pop() else { return };
         let outside = |value: Value| {
             let inner = || self.frames.iter().rev().find_map(|frame| frame.get(value, frame.at));
@@ -102,7 +104,7 @@ impl<'k> Check<'k> {
     }
 
     /// What is known of a loop when its prologue has been executed.
-    fn steady(&mut self, looped: OpId, unit: &Unit<'_>, body: Block) -> Checked<Loop<'k>> {
+    pub(super) fn steady(&mut self, looped: OpId, unit: &Unit<'_>, body: Block) -> Checked<Loop<'k>> {
         let (before, after) = (self.before, self.after);
         let frame = self.frame(looped)?;
         let (leads, carried, ops, end) = (frame.counts.clone(), frame.carried.clone(), frame.ops.clone(), frame.end);
@@ -120,8 +122,16 @@ impl<'k> Check<'k> {
         let args = &after.block(body).args;
         let is_for = usize::from(before.op(looped).kind != OpKind::Loop);
         let (counter, inside) = args.split_at(is_for.min(args.len()));
-        let meanings: Option<Vec<(Value, i32)>> =
-            (0..inside.len()).map(|place| self.meaning(inside, after.op(*made_end), place, &carried)).collect();
+        let peeled = self.frame(looped)?.peeled;
+        let meaning = |place| {
+            let end = after.op(*made_end);
+            if peeled {
+                self.meaning_apart(inside, (end, unit.main), place)
+            } else {
+                self.meaning(inside, end, place, &carried)
+            }
+        };
+        let meanings: Option<Vec<(Value, i32)>> = (0..inside.len()).map(meaning).collect();
         let entered = after.op(unit.main).args.len().checked_sub(3 * is_for);
         // A place with no initial value, or an initial value with no place, would make `zip` skip something.
         let Some(meanings) = meanings.filter(|all| Some(all.len()) == entered) else {
@@ -146,16 +156,30 @@ impl<'k> Check<'k> {
         let old_body = before.op(looped).regions.first();
         let old_counter = old_body.and_then(|body| before.block(*body).args.first()).copied();
         let (steady, made_end) = (unit.main, *made_end);
-        Ok(Loop { looped, steady, made, made_end, counter, inside, old_counter, ops, end, leads, meanings, reach })
+        Ok(Loop {
+            looped,
+            steady,
+            made,
+            made_end,
+            counter,
+            inside,
+            old_counter,
+            ops,
+            end,
+            leads,
+            meanings,
+            reach,
+            ahead: 0,
+        })
     }
 
     /// Executes the body of the steady loop once. `state` are the labels of what it carries, before and after.
-    fn iterate(&mut self, made: &Loop<'k>, turn: At, state: &mut Vec<Label>) -> Checked {
+    pub(super) fn iterate(&mut self, made: &Loop<'k>, turn: At, state: &mut Vec<Label>) -> Checked {
         let (before, after) = (self.before, self.after);
         self.find(turn.later(made.reach));
         let frame = self.frame(made.looped)?;
         frame.at = turn;
-        let at_begin = made.old_counter.and_then(|v| frame.get(v, turn));
+        let at_begin = made.old_counter.and_then(|v| frame.get(v, turn.later(made.ahead)));
         // Compared at the head of every iteration that is executed, so that the labels of `state` may be used for what
         // they are stated to be.
         if !meant(frame, turn, &made.meanings, state) {
@@ -173,17 +197,21 @@ impl<'k> Check<'k> {
             return refuse(*id, "it is not executed once in each iteration");
         }
         let (was, is) = (before.op(made.end), after.op(made.made_end));
-        if was.kind != is.kind || is.args.len() < was.args.len() {
+        // What a peeled loop passes on is compared with the meanings of its places.
+        let fewer = is.args.len() < was.args.len() && !frame.peeled;
+        if was.kind != is.kind || fewer {
             return refuse(made.end, "another operation is executed instead");
         }
-        self.operands(made.end, &was.args, &is.args)?;
+        if !frame.peeled {
+            self.operands(made.end, &was.args, &is.args)?;
+        }
         self.touch(made.end, made.made_end, false)?;
         *state = is.args.iter().map(|v| self.new_of(made.end, *v)).collect::<Checked<_>>()?;
         Ok(())
     }
 
     /// Executes what follows the loop, which ends before iteration `turn`.
-    fn leave(&mut self, made: &Loop<'k>, rest: &[OpId], turn: At, state: &[Label]) -> Checked {
+    pub(super) fn leave(&mut self, made: &Loop<'k>, rest: &[OpId], turn: At, state: &[Label]) -> Checked {
         self.find(turn.later(made.reach));
         // Those of a loop that is left are not what it carries, so that nothing here may use them.
         if self.before.op(made.looped).kind != OpKind::Loop {
@@ -267,7 +295,7 @@ impl<'k> Check<'k> {
     }
 
     /// Executes operations of the kernel after.
-    fn execute(&mut self, looped: OpId, made: &[OpId], place: Place<'_>) -> Checked {
+    pub(super) fn execute(&mut self, looped: OpId, made: &[OpId], place: Place<'_>) -> Checked {
         let after = self.after;
         let mut rest = made;
         while let Some((id, others)) = rest.split_first() {
@@ -365,7 +393,7 @@ impl<'k> Check<'k> {
         let says_exists =
             |condition, frame: &Frame, labels: &mut _| frame.says_exists(condition, place.turn, at, labels);
         if let Some(condition) = place.guard {
-            if place.beyond || !says_exists(condition, frame, &mut self.labels) {
+            if frame.peeled || place.beyond || !says_exists(condition, frame, &mut self.labels) {
                 return refuse(old, "it is executed under another condition than that its iteration exists");
             }
             // The k-th execution of an operation must be of iteration k, and its condition must say that iteration k
@@ -376,7 +404,7 @@ impl<'k> Check<'k> {
         // In the steady loop, an operation of lead 0 belongs to an iteration that exists. All others may be beyond the
         // last one, unless a guard says no.
         let ahead = place.leads.is_none_or(|leads| leads.get(&old).is_none_or(|lead| *lead > 0));
-        frame.phantom = place.guard.is_none() && (ahead || place.beyond);
+        frame.phantom = !frame.peeled && place.guard.is_none() && (ahead || place.beyond);
         if frame.phantom {
             frame.unguarded.insert(old);
         }
@@ -399,7 +427,7 @@ impl<'k> Check<'k> {
         } else if let Some((condition, args)) = predicate(&was.kind, is, was.args.len()) {
             let condition = self.new_of(old, condition)?;
             let Some(frame) = self.frames.last() else { return Ok(()) };
-            if place.beyond || !says_exists(condition, frame, &mut self.labels) {
+            if frame.peeled || place.beyond || !says_exists(condition, frame, &mut self.labels) {
                 return refuse(old, "it copies under another condition than that its iteration exists");
             }
             self.operands(old, &was.args, args)?;
@@ -422,7 +450,7 @@ impl<'k> Check<'k> {
 
 impl Loop<'_> {
     /// The greatest lead.
-    fn most(&self) -> i32 {
+    pub(super) fn most(&self) -> i32 {
         self.leads.values().copied().max().unwrap_or(0)
     }
 }
@@ -449,7 +477,7 @@ fn may_be_beyond(kind: &OpKind) -> bool {
 }
 
 /// Whether these are the labels of what a loop carries at the beginning of an iteration.
-fn meant(frame: &Frame, turn: At, meanings: &[(Value, i32)], state: &[Label]) -> bool {
+pub(super) fn meant(frame: &Frame, turn: At, meanings: &[(Value, i32)], state: &[Label]) -> bool {
     let mut all = meanings.iter().zip(state);
     all.all(|((value, ahead), label)| *ahead >= 0 && frame.get(*value, turn.later(*ahead)) == Some(*label))
 }
@@ -461,7 +489,7 @@ fn is_distributed(kernel: &Kernel, looped: OpId) -> bool {
 }
 
 /// Whether an operation of a body, or one nested in it within so many further loops, ends the iteration or the loop.
-fn leaves(kernel: &Kernel, id: OpId, loops: u32) -> bool {
+pub(super) fn leaves(kernel: &Kernel, id: OpId, loops: u32) -> bool {
     let op = kernel.op(id);
     let Family::Flow(flow) = op.kind.family() else { return false };
     let inner = match flow {

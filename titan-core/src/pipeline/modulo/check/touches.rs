@@ -12,7 +12,8 @@
 //! | a tensor | stores, atomic updates | loads, copies |
 //! | all tensors | atomic updates | all accesses to tensors |
 //! | all shared memory and tensors | fences between proxies; of shared memory, waits for all bulk stores | all accesses |
-//! | the registers of MMAs in flight | the fence of warpgroup MMAs | these MMAs, what computes their operands |
+//! | the registers of a product of warpgroups | the fence in front of its MMAs | these MMAs, what computes their operands |
+//! | the registers of all products | fences in nested operations | all fences, MMAs of warpgroups, and what computes their operands |
 //! | what can be observed | prints, traps, stores of elements, atomic updates, a loop that may not end | stores of tiles |
 //! | everything | operations of barrier programs, and others that loops with schedules do not contain | all others with an effect |
 //!
@@ -49,6 +50,8 @@ pub(super) enum Object {
     Freed(Pipe, i32),
     Tensors,
     Shared,
+    /// The registers of the MMAs behind this fence, up to the next one of the body.
+    Fenced(OpId),
     Registers,
     Observed,
     Everything,
@@ -65,7 +68,7 @@ impl Object {
             Object::Freed(..) => "the slot that one sets free and the other acquires: the ring has too few slots",
             Object::Tensors => "tensors",
             Object::Shared => "shared memory",
-            Object::Registers => "the registers of MMAs in flight",
+            Object::Fenced(_) | Object::Registers => "the registers of MMAs in flight",
             Object::Observed => "what is printed or trapped",
             Object::Everything => "memory",
         }
@@ -150,6 +153,7 @@ impl Object {
             | Object::Ring(..)
             | Object::Tensors
             | Object::Shared
+            | Object::Fenced(_)
             | Object::Registers
             | Object::Observed
             | Object::Everything => self,
@@ -189,26 +193,56 @@ pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
     op.args.iter().chain(&op.results).find_map(|v| kernel.ty(*v).ring())
 }
 
-/// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them.
-pub(super) fn operands_in_registers(kernel: &Kernel) -> SortedSet<Value> {
-    let mmas = kernel.ops.iter().filter(|op| op.kind == OpKind::Nv(NvOp::Wgmma));
-    let mut open: Vec<Value> =
-        mmas.flat_map(|op| &op.args).copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..))).collect();
-    let mut found = SortedSet::new();
-    // This ends: each value is looked at once.
-    while let Some(value) = open.pop() {
+/// The fences of the bodies of loops with schedules, by these fences and the MMAs that follow each.
+///
+/// MMAs read registers that threads have written only behind a fence that follows the writes. A product has its own fence in front of its
+/// MMAs, and two products with their fences may change places: what must keep its order is the computation of operands, the fence behind
+/// it, and the MMAs behind that.
+pub(super) fn fences(kernel: &Kernel, is_of_body: &dyn Fn(OpId) -> bool) -> SortedMap<OpId, OpId> {
+    let mut found = SortedMap::new();
+    for block in &kernel.blocks {
+        let mut fence = None;
+        for id in block.ops.iter().copied().filter(|id| is_of_body(*id)) {
+            if kernel.op(id).kind == OpKind::Nv(NvOp::WgmmaFence) {
+                fence = Some(id);
+            }
+            if matches!(kernel.op(id).kind, OpKind::Nv(NvOp::WgmmaFence | NvOp::Wgmma)) {
+                found.extend(fence.map(|fence| (id, fence)));
+            }
+        }
+    }
+    found
+}
+
+/// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them; each with the fences in front of these MMAs.
+///
+/// `fence` is the fence in front of an MMA, if that is known.
+pub(super) fn operands_in_registers(
+    kernel: &Kernel,
+    fence: &dyn Fn(OpId) -> Option<OpId>,
+) -> SortedMap<Value, SortedSet<Option<OpId>>> {
+    let mut open: Vec<(Value, Option<OpId>)> = Vec::new();
+    kernel.walk(&mut |id, op| {
+        if op.kind == OpKind::Nv(NvOp::Wgmma) {
+            let tiles = op.args.iter().copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..)));
+            open.extend(tiles.map(|v| (v, fence(id))));
+        }
+    });
+    let mut found: SortedMap<Value, SortedSet<Option<OpId>>> = SortedMap::new();
+    // This ends: each value is looked at once for each fence.
+    while let Some((value, fence)) = open.pop() {
         // A value in a carried place is the same register in all iterations, so what the loop is entered with and what
         // it passes on are operands in registers as well.
-        if !found.insert(value) {
+        if !found.entry(value).or_default().insert(fence) {
             continue;
         }
         let Def::BlockArg(block, place) = kernel.value(value).def else { continue };
         for op in kernel.ops.iter().filter(|op| op.regions.contains(&block) && op.kind.is_loop()) {
             let counters = usize::from(op.kind != OpKind::Loop);
             let Some(carried) = place.checked_sub(counters) else { continue };
-            open.extend(op.args.get(3 * counters + carried));
             let end = kernel.block(block).ops.last().map(|end| kernel.op(*end));
-            open.extend(end.and_then(|end| end.args.get(carried)));
+            let given = [op.args.get(3 * counters + carried), end.and_then(|end| end.args.get(carried))];
+            open.extend(given.into_iter().flatten().map(|v| (*v, fence)));
         }
     }
     found
@@ -216,9 +250,15 @@ pub(super) fn operands_in_registers(kernel: &Kernel) -> SortedSet<Value> {
 
 /// What an operation itself touches, without those nested in it. Its operands have these labels.
 ///
-/// `before` is the kernel whose operations instances are of.
-pub(super) fn touches([before, kernel]: [&Kernel; 2], op: &Op, args: &[Label], labels: &Labels) -> Touches {
-    let mut found = Found { before, kernel, op, args, labels, objects: Vec::new(), of_tensors: false };
+/// `before` is the kernel whose operations instances are of, and `fence` the fence in front of the MMA that this is, if that is known, or this
+/// one.
+pub(super) fn touches(
+    [before, kernel]: [&Kernel; 2],
+    (op, fence): (&Op, Option<OpId>),
+    args: &[Label],
+    labels: &Labels,
+) -> Touches {
+    let mut found = Found { before, kernel, op, fence, args, labels, objects: Vec::new(), of_tensors: false };
     found.of_kind();
     found.of_tokens();
     found.of_accesses();
@@ -234,6 +274,7 @@ struct Found<'k> {
     before: &'k Kernel,
     kernel: &'k Kernel,
     op: &'k Op,
+    fence: Option<OpId>,
     args: &'k [Label],
     labels: &'k Labels,
     objects: Vec<(Object, bool)>,
@@ -361,8 +402,18 @@ impl Found<'_> {
 
     fn of_nv(&mut self, op: NvOp) {
         match op {
-            NvOp::WgmmaFence => self.changes(Object::Registers),
-            NvOp::Wgmma => self.touches(Object::Registers),
+            NvOp::WgmmaFence => match self.fence {
+                Some(fence) => {
+                    self.changes(Object::Fenced(fence));
+                    self.touches(Object::Registers);
+                }
+                // It may be in front of any product.
+                None => self.changes(Object::Registers),
+            },
+            NvOp::Wgmma => {
+                self.objects.extend(self.fence.map(|fence| (Object::Fenced(fence), false)));
+                self.touches(Object::Registers);
+            }
             NvOp::BulkStore { .. } => self.touches(Object::Observed),
             NvOp::ClusterRank | NvOp::BulkLoad { .. } => {}
             NvOp::MbarrierAlloc { .. }
