@@ -8,6 +8,7 @@ mod bounds;
 mod dependences;
 mod expanded;
 mod groups;
+mod in_flight;
 mod legal;
 #[path = "../shared/loop_moves.rs"]
 mod loop_moves;

@@ -3,7 +3,7 @@
 //! Deliberately absent: which mistakes are harmless. Whoever makes them runs what the checker accepts.
 
 use std::collections::BTreeSet;
-use titan_core::ir::{BinOp, Block, Const, Def, Kernel, OpId, OpKind, Origin, Place, TtgOp, Ty, Value};
+use titan_core::ir::{BinOp, Block, Const, Def, Kernel, OpId, OpKind, Origin, Place, Pred, TtgOp, Ty, Value};
 
 /// A defect of the rewriter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,9 +58,13 @@ pub(crate) enum Kind {
     TwiceAfter,
     /// A tile that the loop carries, or one that is computed or named in it, is laid out like another one.
     Layout,
+    /// A peeled loop is executed under another condition than that it has an iteration.
+    FirstCondition,
+    /// What is yielded behind a peeled loop, or without an iteration, is another value.
+    Yielded,
 }
 
-pub(crate) const KINDS: [Kind; 25] = [
+pub(crate) const KINDS: [Kind; 27] = [
     Kind::Operand,
     Kind::OperandOfPrologue,
     Kind::OperandInside,
@@ -86,6 +90,8 @@ pub(crate) const KINDS: [Kind; 25] = [
     Kind::ShortEnd,
     Kind::TwiceAfter,
     Kind::Layout,
+    Kind::FirstCondition,
+    Kind::Yielded,
 ];
 
 impl Kind {
@@ -117,6 +123,8 @@ impl Kind {
             Kind::ShortEnd => "an epilogue too short",
             Kind::TwiceAfter => "an operation twice after the loop",
             Kind::Layout => "another layout of a tile",
+            Kind::FirstCondition => "another condition of the first iteration",
+            Kind::Yielded => "another result behind the last iteration",
         }
     }
 }
@@ -196,6 +204,13 @@ impl<'r> Mutation<'r> {
         others.retain(|v| *v != operand);
         self.kernel.ops[compares.index()].args[place] = self.pick(&others)?;
         Some(())
+    }
+
+    /// The branch around a peeled loop.
+    fn branch(&self) -> Option<OpId> {
+        let arms = |op: &OpId| self.kernel.op(*op).regions.contains(&self.around);
+        let found = (0..self.kernel.ops.len()).map(OpId::new).find(arms)?;
+        (self.kernel.op(found).kind == OpKind::If).then_some(found)
     }
 
     fn end(&self) -> OpId {
@@ -343,6 +358,23 @@ impl<'r> Mutation<'r> {
                 Some(())
             }
             Kind::TwiceAfter => self.duplicate(self.around, &self.after()),
+            Kind::FirstCondition => {
+                let branch = self.branch()?;
+                let condition = *self.kernel.op(branch).args.first()?;
+                let Def::Result(compares, _) = self.kernel.value(condition).def else { return None };
+                match (self.below)(3) {
+                    0 => self.kernel.ops[compares.index()].kind = OpKind::Cmp(Pred::Le),
+                    1 => self.kernel.ops[compares.index()].args.swap(0, 1),
+                    _ => return self.other_operand(&[compares]),
+                }
+                Some(())
+            }
+            Kind::Yielded => {
+                let branch = self.branch()?;
+                let arm = self.kernel.op(branch).regions[(self.below)(2)];
+                let end = *self.kernel.block(arm).ops.last()?;
+                self.other_operand(&[end])
+            }
             Kind::Layout => {
                 let nested = self.nested(&inside);
                 let loops = [looped].into_iter().chain(nested).filter(|id| self.kernel.op(*id).kind.is_loop());

@@ -31,7 +31,7 @@ struct Limit {
 const LIMITS: [Limit; 6] = [
     Limit { sizes: [128, 128, 128], mask: Mask::None, mmas: 16, instructions: 446, stalled: 928 * 115 / 100 },
     Limit { sizes: [128, 128, 128], mask: Mask::Tail, mmas: 16, instructions: 446, stalled: 990 },
-    Limit { sizes: [128, 128, 128], mask: Mask::Causal, mmas: 16, instructions: 446, stalled: 990 },
+    Limit { sizes: [128, 128, 128], mask: Mask::Causal, mmas: 16, instructions: 446, stalled: 995 },
     Limit { sizes: [128, 64, 128], mask: Mask::None, mmas: 12, instructions: 405, stalled: 890 },
     Limit { sizes: [128, 32, 128], mask: Mask::None, mmas: 10, instructions: 381, stalled: 850 },
     Limit { sizes: [128, 96, 128], mask: Mask::None, mmas: 14, instructions: 448, stalled: 990 },
