@@ -53,7 +53,7 @@ use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
 use log::{Alternative, Log, Why};
-use overlap::{Late, with_overlapped};
+use overlap::with_overlapped;
 use road::{InStages, Stop};
 use rule::Filled;
 
@@ -424,8 +424,7 @@ fn prepared(
         filled.log.add(Alternative::Cluster, Why::NoCluster(why));
     }
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
-    let bodies = order::choose(&laid_out, &filled.schedule.prefetched());
-    filled.schedule.bodies = with_overlapped(&laid_out, Late::of(&filled.schedule), bodies);
+    filled.schedule.bodies = with_overlapped(&laid_out, &filled, order::choose);
     let loops = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled, kernel.sig.scheduler.is_some()),
         Scheduler::Rule => None,
@@ -474,8 +473,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
     if filled.schedule.bodies.is_empty() {
-        let bodies = order::staged(&laid_out, &filled.schedule.prefetched());
-        filled.schedule.bodies = with_overlapped(&laid_out, Late::of(&filled.schedule), bodies);
+        filled.schedule.bodies = with_overlapped(&laid_out, &filled, order::staged);
     }
     if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";

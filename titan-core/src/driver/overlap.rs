@@ -35,7 +35,8 @@
 //! iteration.
 
 use super::order::bodies;
-use super::schedule::{Body, Schedule};
+use super::rule::Filled;
+use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
 use crate::ir::{Block, Effect, ForKind, Kernel, LocalOp, NvOp, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
@@ -50,31 +51,39 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Those of a schedule.
-    pub(super) const fn of(schedule: &Schedule) -> Late {
-        Late { released: schedule.peeled, second: schedule.shifted }
+    /// Those that a schedule wants for a kernel with rings. Where the user says of an accumulator that none of its MMAs stays in flight, none does.
+    pub(super) fn of(rings: &Kernel, schedule: &Schedule) -> Late {
+        let none_in_flight = rings.values.iter().any(|value| matches!(value.ty, Ty::Acc(_, _, 0)));
+        Late { released: schedule.peeled && !none_in_flight, second: schedule.shifted }
     }
 }
 
-/// Schedules for the loops of a laid-out kernel that have products which can be late.
-pub(super) fn overlapped(kernel: &Kernel, late: Late) -> Vec<Body> {
-    let all = bodies(kernel).into_iter().enumerate();
-    all.filter_map(|(number, (looped, body))| {
+/// Schedules for the loops of a laid-out kernel that have products which can be late, and which kinds there are.
+pub(super) fn overlapped(kernel: &Kernel, late: Late) -> (Vec<Body>, Late) {
+    let (mut found, mut kinds) = (Vec::new(), Late { released: false, second: false });
+    for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let step = kernel.op(looped).args.get(2).and_then(|v| kernel.int_constant(*v));
         let simple = matches!(kernel.op(looped).kind, OpKind::For(ForKind::Sequential | ForKind::Pipelined));
         if !simple || modulo::is_left(kernel, looped) || step != Some(1) {
-            return None;
+            continue;
         }
         let second = if late.second { Two::of(kernel, body).and_then(|two| two.places(kernel)) } else { None };
-        let released = || if late.released { released_late(kernel, body) } else { None };
-        Some(Body { number, places: second.or_else(released)?, peeled: true })
-    })
-    .collect()
+        let released = if late.released && second.is_none() { released_late(kernel, body) } else { None };
+        kinds.second |= second.is_some();
+        kinds.released |= released.is_some();
+        found.extend(second.or(released).map(|places| Body { number, places, peeled: true }));
+    }
+    (found, kinds)
 }
 
-/// These schedules of bodies, and instead of some those of loops with late products.
-pub(super) fn with_overlapped(kernel: &Kernel, late: Late, mut found: Vec<Body>) -> Vec<Body> {
-    for body in overlapped(kernel, late) {
+/// The schedules of bodies that are found for the rings which are filled ahead, and instead of some those of loops with late products.
+pub(super) fn with_overlapped(
+    kernel: &Kernel,
+    Filled { rings, schedule, .. }: &Filled,
+    find: impl Fn(&Kernel, &[Prefetched]) -> Vec<Body>,
+) -> Vec<Body> {
+    let mut found = find(kernel, &schedule.prefetched());
+    for body in overlapped(kernel, Late::of(rings, schedule)).0 {
         found.retain(|other| other.number != body.number);
         found.push(body);
     }
@@ -103,8 +112,14 @@ fn released_late(kernel: &Kernel, body: Block) -> Option<Vec<Planned>> {
     let mut late = SortedSet::from([product.wait]);
     late.extend(releases(kernel, ops, &issued(kernel, ops, product)?));
     let (late, here): (Vec<OpId>, Vec<OpId>) = ops.iter().copied().partition(|id| late.contains(id));
-    // Without a stage to release, there is nothing that would wait for the product before the end of the loop.
-    if late.len() == 1 {
+    let slots = |id: &OpId| {
+        let pipe = kernel.op(*id).args.iter().find_map(|v| kernel.ty(*v).ring())?;
+        kernel.pipes.get(pipe.index()).map(|pipe| pipe.slots)
+    };
+    // Without a stage to release, nothing would wait for the product before the end of the loop. A stage is held while the next one is awaited,
+    // for which there must be another slot.
+    let least = late.iter().filter_map(slots).min();
+    if least.is_none_or(|least| least < 2) {
         return None;
     }
     let order = [here, late.clone()].concat();

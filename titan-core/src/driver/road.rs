@@ -297,15 +297,19 @@ fn stores_over_tiles(program: &Kernel) -> bool {
     program.ops.iter().any(|op| op.kind == wait)
 }
 
-/// The resources of a multiprocessor that a program of the kernel uses.
+/// The resources of a multiprocessor that a program of the kernel uses, and which products of its loops are late.
 ///
 /// If the program does not fit because the buffers of stores in flight cannot share bytes with other regions, the plan is changed to one
 /// that waits for the stores. So they never cost a slot of a ring.
-pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, schedule: &Schedule) -> Result<Estimate, LowerError> {
+pub(super) fn estimate(
+    kernel: &Verified,
+    plan: &mut Plan,
+    schedule: &Schedule,
+) -> Result<(Estimate, Late), LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
     let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, &schedule.prefetched()));
     // What is in flight from one iteration to the next takes registers.
-    let bodies = overlapped(&laid_out, Late::of(schedule));
+    let (bodies, late) = overlapped(&laid_out, Late::of(kernel, schedule));
     let loops = order::annotate(&laid_out, &bodies).and_then(|scheduled| modulo::expand(&scheduled).ok());
     let loops = loops.filter(|_| !bodies.is_empty());
     let counted = complete::complete(loops.as_ref().unwrap_or(&laid_out), plan.target.lane_copies().is_some());
@@ -320,5 +324,5 @@ pub(super) fn estimate(kernel: &Verified, plan: &mut Plan, schedule: &Schedule) 
     }
     let held = Held::of(&program, &plan.target);
     accumulators::check(&program, &plan.target, &held)?;
-    Ok(Estimate::of(&program, bytes, &held))
+    Ok((Estimate::of(&program, bytes, &held), late))
 }

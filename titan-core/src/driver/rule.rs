@@ -12,14 +12,12 @@
 
 use super::estimate::Estimate;
 use super::log::{Alternative, Log, Why};
-use super::overlap::{Late, overlapped};
 use super::rings::{loaded_name, loaded_names, pipelined_loops, with_rings};
 use super::road;
 use super::roles::{specialized, with_roles};
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
 use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
 use crate::ir::{Block, Def, Kernel, OpId, OpKind, Tails, Value};
-use crate::lay_out::lay_out;
 use crate::pipeline::implicit::{self, Candidate};
 use crate::plan::{self, LowerError, MmaPlan, Plan};
 use crate::target::Target;
@@ -137,14 +135,11 @@ pub(super) fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> 
     }
     let rings = with_rings(kernel, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).map_err(Why::Refused)?;
-    if schedule.shifted {
-        let laid_out = lay_out(&filled.rings, &filled.plan).map_err(Why::Refused)?;
-        if overlapped(&laid_out, Late { second: true, released: false }).is_empty() {
-            return Err(Why::Depends);
-        }
+    if schedule.shifted && !filled.schedule.shifted {
+        return Err(Why::Depends);
     }
     // MMAs of a peeled loop are in flight until the next iteration.
-    if schedule.peeled && writes_operands(&filled) { Err(Why::Written) } else { Ok((filled, estimate)) }
+    if filled.schedule.peeled && writes_operands(&filled) { Err(Why::Written) } else { Ok((filled, estimate)) }
 }
 
 /// Whether threads write, in each iteration of a loop, a tile in shared memory that MMAs of warpgroups of the same iteration read: there is
@@ -197,9 +192,10 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
     if schedule.arguments == Arguments::AlignedInputs {
         plan.leave_outputs(&rings);
     }
-    let estimate = road::estimate(&rings, &mut plan, schedule)?;
+    let (estimate, late) = road::estimate(&rings, &mut plan, schedule)?;
     let warps = rings.roles.is_empty().then_some(plan.warps);
-    let schedule = Schedule { warps, stores_waited: plan.stores_waited, ..schedule.clone() };
+    let (peeled, shifted) = (late.released, late.second);
+    let schedule = Schedule { warps, stores_waited: plan.stores_waited, peeled, shifted, ..schedule.clone() };
     Ok((Filled { schedule, rings, plan, log: Log::default() }, estimate))
 }
 

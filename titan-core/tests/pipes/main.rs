@@ -16,6 +16,7 @@ mod loop_moves;
 #[expect(dead_code, reason = "the tables of kinds are made by other tests")]
 mod loop_mutants;
 mod modulo;
+mod peeled;
 mod products;
 mod program;
 mod random;

@@ -52,6 +52,7 @@
 
 mod frame;
 mod labels;
+mod meaning;
 mod peeled;
 mod recorded;
 mod rewritten;

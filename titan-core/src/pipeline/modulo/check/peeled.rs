@@ -27,7 +27,7 @@ use super::frame::Frame;
 use super::labels::{At, is_computed};
 use super::rewritten::{Loop, leaves, meant};
 use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange, touches};
-use crate::ir::{Block, Def, ForKind, Op, OpId, OpKind, Origin, TtgOp, Value};
+use crate::ir::{Block, ForKind, OpId, OpKind, TtgOp, Value};
 
 /// The parts of a branch that is executed for a loop.
 struct Apart<'k> {
@@ -148,44 +148,6 @@ impl<'k> Check<'k> {
             return refuse(looped, "it carries a value that belongs to another iteration");
         }
         Ok(())
-    }
-
-    /// What a peeled steady loop carries at a place, and how many iterations ahead, as the operation states that computes what is passed on. That it
-    /// is true is checked.
-    pub(super) fn meaning_apart(
-        &self,
-        inside: &[Value],
-        (end, steady): (&Op, OpId),
-        place: usize,
-    ) -> Option<(Value, i32)> {
-        let frame = self.frames.last()?;
-        let entered = self.after.op(steady).args.get(3 + place).and_then(|v| self.new.get(v)).copied();
-        let (mut at, mut passed) = (place, 0);
-        // Values that are only passed on from one place to another are as many iterations less ahead. If there is a circle of
-        // places, the bound ends the loop and the kernel is refused.
-        for _ in 0..=inside.len() {
-            let next = end.args.get(at)?;
-            passed += 1;
-            if let Some(from) = inside.iter().position(|v| v == next) {
-                at = from;
-                continue;
-            }
-            let Def::Result(id, result) = self.after.value(*next).def else { return None };
-            let Origin { op, ahead } = self.after.op(id).origin?;
-            let (mut value, mut ahead) =
-                (*self.before.ops.get(op.index())?.results.get(result)?, i32::from(ahead) - passed);
-            // The result of an iteration before this one is what the loop before carries for it. Of several places to which it
-            // is passed on, that one which begins with the same value; if there are several of these, they are equal for ever.
-            // This ends: each round is one iteration less before.
-            while ahead < 0 {
-                let places = || (0..frame.carried.len()).filter(|place| frame.next.get(*place) == Some(&value));
-                let same = places().find(|place| frame.initial.get(*place).copied() == entered);
-                value = *frame.carried.get(same.or_else(|| places().next())?)?;
-                ahead += 1;
-            }
-            return Some((value, ahead));
-        }
-        None
     }
 
     /// Compares the accumulator of a product with the one before. It is the result of a product that was waited for, or that product in flight.

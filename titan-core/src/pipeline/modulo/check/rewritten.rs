@@ -5,7 +5,7 @@ use super::labels::{At, Label, is_computed};
 use super::touches::{Object, ring_of};
 use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Def, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Origin, Pipe, TtgOp, Value};
+use crate::ir::{Block, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Value};
 
 /// The loop that is being compared, without what changes while it is executed.
 pub(super) struct Loop<'k> {
@@ -264,34 +264,6 @@ impl<'k> Check<'k> {
             }
         }
         Ok(())
-    }
-
-    /// What the steady loop carries at a place, and how many iterations ahead: first what the loop before carries, then results of operations
-    /// of the body, as the operation states that computes what is passed on. That it is true is checked.
-    fn meaning(&self, inside: &[Value], end: &Op, mut place: usize, carried: &[Value]) -> Option<(Value, i32)> {
-        let mut passed = 0;
-        // Values that are only passed on from one place to another are as many iterations less ahead.
-        // Passed from place to place: for `continue %b, %x` of `carry(%a, %b)`, a is b of the iteration before, which
-        // is x of the one before that. Each round but the last moves to another place; if there is a circle of places,
-        // the bound ends the loop and the kernel is refused.
-        for _ in 0..=inside.len() {
-            if let Some(value) = carried.get(place) {
-                return (passed == 0).then_some((*value, 0));
-            }
-            let next = end.args.get(place)?;
-            passed += 1;
-            if let Some(from) = inside.iter().position(|v| v == next) {
-                place = from;
-                continue;
-            }
-            let Def::Result(id, result) = self.after.value(*next).def else { return None };
-            // What is passed on at the end of iteration i belongs to iteration i + ahead, and is at the head of
-            // iteration i + 1: one less ahead, for each place that it has passed.
-            let Origin { op, ahead } = self.after.op(id).origin?;
-            let value = self.before.ops.get(op.index())?.results.get(result)?;
-            return Some((*value, i32::from(ahead) - passed));
-        }
-        None
     }
 
     /// Executes operations of the kernel after.

@@ -195,9 +195,8 @@ pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
 
 /// The fences of the bodies of loops with schedules, by these fences and the MMAs that follow each.
 ///
-/// MMAs read registers that threads have written only behind a fence that follows the writes. A product has its own fence in front of its
-/// MMAs, and two products with their fences may change places: what must keep its order is the computation of operands, the fence behind
-/// it, and the MMAs behind that.
+/// MMAs read registers that threads have written only behind a fence that follows the writes. So the computation of operands, the fence behind it
+/// and the MMAs behind that keep their order, and two products with their fences may change places.
 pub(super) fn fences(kernel: &Kernel, is_of_body: &dyn Fn(OpId) -> bool) -> SortedMap<OpId, OpId> {
     let mut found = SortedMap::new();
     for block in &kernel.blocks {
