@@ -21,7 +21,7 @@ use super::schedule::{Body, Prefetched, Schedule};
 use super::table::REGISTERS;
 use super::{accumulators, ahead, order};
 use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails};
-use crate::pipeline::fence::{Options, fence};
+use crate::pipeline::fence::fenced;
 use crate::pipeline::modulo;
 use crate::pipeline::unmask::unmask;
 use crate::plan::{LowerError, Plan};
@@ -143,7 +143,7 @@ pub const ROAD: &[Pass] = &[
         needs: &[Fact::Barriers, Fact::Placed, Fact::Synchronized],
         gives: Fact::Fenced,
         ends: &[Fact::Proven],
-        run: |kernel, _| Ok(fence(&kernel, &Options::default()).kernel),
+        run: |kernel, _| Ok(fenced(&kernel)),
     },
     Pass {
         name: "verify",

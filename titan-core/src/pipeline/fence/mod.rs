@@ -26,6 +26,7 @@
 //! Deliberately absent: missing barriers and waits; fences of rings, which are placed when a target lowers them.
 
 mod apply;
+mod asked;
 mod place;
 mod report;
 mod stores;
@@ -33,9 +34,11 @@ mod tilelang;
 
 pub use report::{Left, Placed, Report};
 
-use crate::analysis::proxy::{Found, Overlay, find};
+use crate::analysis::proxy::Overlay;
 use crate::collections::SortedMap;
 use crate::ir::{CallProxy, Kernel, OpKind, RegionOp};
+use asked::Asked;
+use std::rc::Rc;
 
 /// The rules by which fences are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,30 +78,41 @@ pub struct Fenced {
     pub report: Report,
 }
 
+/// The kernel with the fences, commits and waits that it lacks, not verified: what [`fence`] does by default, without a report.
+#[must_use]
+pub fn fenced(kernel: &Kernel) -> Kernel {
+    let mut overlay = Overlay::default();
+    let asked = Asked::new(kernel);
+    stores::handshake(&asked, &mut overlay);
+    place::fences(&asked, &mut overlay);
+    apply::apply(kernel.clone(), &overlay)
+}
+
 /// Runs the pass. The kernel must be well-formed; it need not obey the rules of barriers.
 #[must_use]
 pub fn fence(kernel: &Kernel, options: &Options) -> Fenced {
     let declared = declare(kernel, &options.calls);
     let mut overlay = Overlay::default();
+    let asked = Asked::new(&declared);
     // First the commits and waits of bulk stores: a wait orders accesses too, so that what it covers needs no fence.
     if options.handshake {
-        stores::handshake(&declared, &mut overlay);
+        stores::handshake(&asked, &mut overlay);
     }
     let mut unneeded = Vec::new();
     match options.mode {
         Mode::Regions => {
             // Fences of the kernel that are redundant are looked for once the missing ones are placed: removing one
             // must not uncover a pair that only both together would have covered.
-            place::fences(&declared, &mut overlay);
-            unneeded = place::unneeded(&declared, &overlay);
+            place::fences(&asked, &mut overlay);
+            unneeded = place::unneeded(&asked, &overlay);
         }
         Mode::Tilelang => tilelang::fences(&declared, &mut overlay),
     }
     let left = match options.mode {
-        // The analysis is asked once more about the result. What it still finds is reported as not repaired, and the
-        // verifier refuses it (rules 61 and 68, T0716).
-        Mode::Regions => find(&declared, &overlay),
-        Mode::Tilelang => Found::default(),
+        // What the analysis finds in the result is reported as not repaired, and the verifier refuses it (rules 61 and 68,
+        // T0716).
+        Mode::Regions => asked.find(&overlay),
+        Mode::Tilelang => Rc::default(),
     };
     let report = report::report(&declared, &overlay, &unneeded, &left);
     if options.remove_unneeded {

@@ -1,6 +1,7 @@
 //! Placement of fences. Every choice is checked by the analysis before it is made.
 
-use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, find, join};
+use super::asked::Asked;
+use crate::analysis::proxy::{Found, Hazard, Overlay, fence_of, join};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{Order, traffic};
 use crate::ir::{Block, Effect, FenceSpace, Kernel, NvOp, OpId, OpKind, Scope};
@@ -88,14 +89,15 @@ fn positions(kernel: &Kernel, around: &Around, at: OpId, found: &Found) -> Vec<O
 }
 
 /// Adds the missing fences of a kernel to the overlay.
-pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
+pub(super) fn fences(asked: &Asked<'_>, overlay: &mut Overlay) {
+    let kernel = asked.kernel;
     let around = Around::new(kernel);
     let mut role_of: SortedMap<OpId, usize> = SortedMap::new();
     // Where no fence helps. It is reported with all others that are left.
     let mut given_up: SortedSet<OpId> = SortedSet::new();
     // Every round removes at least one pair, or gives up an operation, so that their numbers limit the number of rounds.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
-        let found = find(kernel, overlay);
+        let found = asked.find(overlay);
         // The first one in the order of the program: a fence that is placed for it may cover later ones, which are not
         // found any more then.
         let open = |h: &&Hazard| !h.pairs.is_empty() && !given_up.contains(&h.at);
@@ -103,8 +105,8 @@ pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
         let before = overlay.clone();
         // A wider fence that exists already is preferred to a second one.
         let at = hazard.fence().and_then(|fence| {
-            widen(kernel, overlay, &hazard, fence, &role_of)
-                .or_else(|| insert(kernel, &around, overlay, &hazard, fence, &found))
+            widen(asked, overlay, &hazard, fence, &role_of)
+                .or_else(|| insert(asked, &around, overlay, &hazard, fence, &found))
         });
         match at {
             Some(at) => drop(role_of.insert(at, hazard.role)),
@@ -116,16 +118,16 @@ pub(super) fn fences(kernel: &Kernel, overlay: &mut Overlay) {
             }
         }
     }
-    thin(kernel, overlay, &around);
+    thin(asked, overlay, &around);
 }
 
-fn covered(kernel: &Kernel, overlay: &Overlay, at: OpId) -> bool {
-    find(kernel, overlay).at(at).is_none_or(|h| h.pairs.is_empty())
+fn covered(asked: &Asked<'_>, overlay: &Overlay, at: OpId) -> bool {
+    asked.find(overlay).at(at).is_none_or(|h| h.pairs.is_empty())
 }
 
 /// Widens an already placed fence if that suffices.
 fn widen(
-    kernel: &Kernel,
+    asked: &Asked<'_>,
     overlay: &mut Overlay,
     hazard: &Hazard,
     fence: (Scope, FenceSpace),
@@ -140,7 +142,7 @@ fn widen(
         }
         overlay.fences.insert(at, wider);
         // Whether other pairs need more is found in the next round.
-        if covered(kernel, overlay, hazard.at) {
+        if covered(asked, overlay, hazard.at) {
             return Some(at);
         }
         overlay.fences.insert(at, (scope, space));
@@ -149,7 +151,7 @@ fn widen(
 }
 
 fn insert(
-    kernel: &Kernel,
+    asked: &Asked<'_>,
     around: &Around,
     overlay: &mut Overlay,
     hazard: &Hazard,
@@ -161,11 +163,11 @@ fn insert(
     // Example: a store to shared memory, then a loop with a bulk store from there. Before the loop, the fence covers
     // all iterations and is executed once. If the loop stores to the region again, the pair of that store with the bulk
     // store of the next iteration stays uncovered there, and the position inside of the loop is tried next.
-    for at in positions(kernel, around, hazard.at, found) {
+    for at in positions(asked.kernel, around, hazard.at, found) {
         let known = overlay.fences.get(&at).copied();
         let wider = known.map_or(fence, |(scope, space)| (scope.max(fence.0), join(space, fence.1)));
         overlay.fences.insert(at, wider);
-        if covered(kernel, overlay, hazard.at) {
+        if covered(asked, overlay, hazard.at) {
             return Some(at);
         }
         match known {
@@ -177,16 +179,16 @@ fn insert(
 }
 
 /// Removes placed fences that later ones have made redundant, and narrows the others where possible.
-fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
+fn thin(asked: &Asked<'_>, overlay: &mut Overlay, around: &Around) {
     // The measure of each attempt is the set of pairs that no fence covers (normally empty): a change is right if it stays the same. From
     // the last fence to the first one, since an earlier fence tends to cover what a later one was placed for.
-    let pairs = find(kernel, overlay).pairs();
+    let pairs = asked.find(overlay).pairs();
     let placed: Vec<OpId> = around.order.iter().rev().copied().filter(|id| overlay.fences.contains_key(id)).collect();
     for at in placed {
         let Some(fence) = overlay.fences.remove(&at) else { continue };
         // Nothing is uncovered without it: it stays removed. Each fence is looked at once, so this ends; in the end,
         // none can be removed alone.
-        if find(kernel, overlay).pairs() == pairs {
+        if asked.find(overlay).pairs() == pairs {
             continue;
         }
         let scopes = [Scope::Cta, fence.0];
@@ -196,7 +198,7 @@ fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
         // one of them always does.
         for tried in narrower {
             overlay.fences.insert(at, tried);
-            if find(kernel, overlay).pairs() == pairs {
+            if asked.find(overlay).pairs() == pairs {
                 break;
             }
         }
@@ -204,18 +206,18 @@ fn thin(kernel: &Kernel, overlay: &mut Overlay, around: &Around) {
 }
 
 /// The fences of the kernel that can all be removed together without a new hazard.
-pub(super) fn unneeded(kernel: &Kernel, overlay: &Overlay) -> Vec<OpId> {
-    let pairs = find(kernel, overlay).pairs();
+pub(super) fn unneeded(asked: &Asked<'_>, overlay: &Overlay) -> Vec<OpId> {
+    let pairs = asked.find(overlay).pairs();
     let mut trial = overlay.clone();
     let mut unneeded = Vec::new();
-    for at in Around::new(kernel).order.into_iter().rev() {
-        if fence_of(&kernel.op(at).kind).is_none() {
+    for at in Around::new(asked.kernel).order.into_iter().rev() {
+        if fence_of(&asked.kernel.op(at).kind).is_none() {
             continue;
         }
         // Together, not each for itself: of two equal fences in a row each is redundant if the other stays, but not
         // both.
         trial.gone.insert(at);
-        if find(kernel, &trial).pairs() == pairs {
+        if asked.find(&trial).pairs() == pairs {
             unneeded.push(at);
         } else {
             trial.gone.remove(&at);

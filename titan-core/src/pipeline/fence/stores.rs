@@ -1,15 +1,17 @@
 //! The commits and waits of bulk stores, before their regions are written again.
 
+use super::asked::Asked;
 use super::place::Around;
-use crate::analysis::proxy::{Overlay, find};
+use crate::analysis::proxy::Overlay;
 use crate::ir::{Effect, Kernel, NvOp, OpId, OpKind};
 
 /// Adds the missing commits and waits to the overlay.
-pub(super) fn handshake(kernel: &Kernel, overlay: &mut Overlay) {
+pub(super) fn handshake(asked: &Asked<'_>, overlay: &mut Overlay) {
+    let kernel = asked.kernel;
     let around = Around::new(kernel);
     // Every round adds a commit, or lowers the count of a wait.
     for _ in 0..kernel.ops.len().saturating_mul(4) {
-        let found = find(kernel, overlay);
+        let found = asked.find(overlay);
         // The first point at which a bulk store may still read what is written. A store in the open group is never
         // complete, whatever is waited for, so its group is committed first.
         let Some((at, reuses)) = found.reuses.first() else { return };
