@@ -126,16 +126,31 @@ impl Loops {
         found
     }
 
+    /// The kernel with a schedule of a loop of two stages whose first and last iteration stand apart, and what is made of it; `None` if the loop
+    /// cannot be peeled.
+    fn apart(&self, of: &Dependent, stages: &OfOps, before: &Kernel) -> Option<(Kernel, Kernel)> {
+        let (first, last) = (stages.values().min()?, stages.values().max()?);
+        let mut before = before.clone();
+        before.ops[of.looped.index()].peeled = true;
+        let made = if last - first == 1 { expand(&before).ok()? } else { return None };
+        Some((before, made))
+    }
+
     /// A random schedule of one loop that keeps its dependences; or one that violates one of them.
     pub(crate) fn moved(&self, of: &Dependent, violates: bool, numbers: &mut Numbers) -> Option<Moved> {
         let together = together(&self.laid_out, of);
-        let mut stages: OfOps = of.ops.iter().map(|id| (*id, numbers.below(3) as i64)).collect();
+        let peeled = numbers.below(3) == 0;
+        let most = if peeled { 2 } else { 3 };
+        let mut stages: OfOps = of.ops.iter().map(|id| (*id, numbers.below(most) as i64)).collect();
         let mut reason = String::new();
         // What has an effect is in the last stage.
         let legal = (0..=of.ops.len()).find_map(|_| {
             settle(of, &together, &mut stages);
             let order = places(of, &stages, &mut |n| numbers.below(n), None)?;
             let before = planned(&self.laid_out, &stages, &order);
+            if let Some((before, made)) = self.apart(of, &stages, &before).filter(|_| peeled) {
+                return Some((before, made, order));
+            }
             match expand(&before) {
                 Ok(made) => Some((before, made, order)),
                 Err(why) => {
@@ -163,6 +178,9 @@ impl Loops {
         }
         let order = places(of, &stages, &mut |n| numbers.below(n), exchanged)?;
         let before = planned(&self.laid_out, &stages, &order);
+        if let Some((before, made)) = self.apart(of, &stages, &before).filter(|_| peeled) {
+            return Some(Moved::Made(Box::new(made.clone()), check(&before, &made).is_ok(), 1));
+        }
         Some(match expand(&before) {
             Err(why) => Moved::NotCarriedOut(why.message),
             Ok(made) => Moved::Made(Box::new(made.clone()), check(&before, &made).is_ok(), 1),
