@@ -1,5 +1,5 @@
 //! The co-execution one operation at a time: this repository's tests compare the tables in the documentation of `barriers::machine`,
-//! `barriers::parity` and `cyclic` with what it does. Everything is given back as plain numbers.
+//! `barriers::parity` and `cyclic` with what it does. Everything is returned as plain numbers.
 //!
 //! Deliberately absent: everything that decides about a kernel.
 
