@@ -5,6 +5,7 @@
 
 mod assigned;
 mod call;
+mod compose;
 mod control;
 mod expr;
 pub(crate) mod host;

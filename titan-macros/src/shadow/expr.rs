@@ -13,7 +13,7 @@ use titan_core::ir::Elem;
 const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
 
 /// Methods that become functions of `titan::lang::ops`, because Rust's own methods of scalars differ in special cases.
-const OP_METHODS: [&str; 4] = ["abs", "min", "max", "clamp"];
+const OP_METHODS: [&str; 6] = ["abs", "min", "max", "clamp", "mul_hi", "powf"];
 
 impl Shadow<'_> {
     pub(super) fn block(&mut self, b: &Block) -> TokenStream {

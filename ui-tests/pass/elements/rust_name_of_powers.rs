@@ -1,0 +1,10 @@
+//! The exponent of `powf` is a float.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).powf(3.0));
+}
+
+fn main() {}
