@@ -64,7 +64,7 @@ pub trait Elem: Repr + Copy + Default + PartialEq + Debug + Send + Sync + 'stati
     label = "not an arithmetic element type",
     note = "arithmetic: f64 f32 f16 bf16 and the integers of 8 bits and more; `.cast::<..>()` other types first"
 )]
-pub trait Num: Elem + Arith + PartialOrd {
+pub trait Num: Comparable + Arith + PartialOrd {
     /// 1 with the sign of the value, as Rust's `signum`: 1 for 0.0 and −1 for −0.0, but 0 for an integer 0; NaN for NaN.
     #[must_use]
     fn signum(self) -> Self {

@@ -41,6 +41,7 @@ mod fit;
 mod float;
 mod gather;
 mod layout;
+mod literal;
 mod mma;
 #[doc(hidden)]
 pub mod names;
@@ -67,6 +68,7 @@ pub use self::elementwise::{Beside, Choose, select};
 pub use self::float::Float;
 pub use self::gather::{RowIndex, RowIndices};
 pub use self::layout::Transpose;
+pub use self::literal::{FloatLiteral, IntLiteral};
 pub use self::mma::{MmaAccumulator, MmaOperand, MmaShapes, MmaTypes, mma};
 pub use self::own::{Own, Work};
 pub use self::permute::{Permuted2, Permuted3, Permuted4};

@@ -12,7 +12,7 @@ use crate::items::{self, Items};
 use crate::judge::of as judge;
 use crate::lower::host::undeclared;
 use crate::names::{self, Companion, Needed, text_of};
-use crate::shadow::Shadow;
+use crate::shadow::{Literals, Shadow};
 use crate::{depth, method, nearby, parse, pipeline, place, resolve, signature, told, usage};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -141,6 +141,7 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
         cx.error_help(Code::Arguments, semicolon, title, "remove the semicolon");
     }
     let mut shadow = Shadow::new(&krate, &func);
+    shadow.literals = Literals::of(&func);
     let body = shadow.body();
     let params = shadow.params();
     let ret = func.ret.as_ref().map(|t| (t.span, shadow.ty(t))).map(|(span, t)| quote_spanned!(span=> -> #t));
