@@ -53,6 +53,7 @@ mod program;
 mod reduce;
 mod shape;
 mod storage;
+mod table;
 mod tensor;
 mod tile;
 mod view;
@@ -80,6 +81,7 @@ pub use self::program::{
 };
 pub use self::shape::{Axis, D1, D2, D3, D4, Insert, Shape, cdiv};
 pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
+pub use self::table::{Entry, Place, entry};
 pub use self::tensor::{Shared, Tensor};
 pub use self::tile::{Col, Line, Operand, Row, Tile, iota};
 pub use self::view::{HasAxis, Rank, View, ViewMut};

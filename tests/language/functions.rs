@@ -336,3 +336,65 @@ fn literals_take_the_type_of_generic_integers() -> titan::Result<()> {
     assert_eq!(same!(integer_literals::<u8>(dev; &dev.tensor(&narrow, [64])?; u8, [64])), want);
     Ok(())
 }
+
+mod tables {
+    /// The 4-bit numbers of a microscaled format, and where another table begins in it.
+    #[titan::constant]
+    pub(super) const E2M1: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1.0 / LAST];
+
+    #[titan::constant]
+    const LAST: f32 = 6.0;
+
+    #[titan::constant]
+    pub(super) const WIDTHS: [i32; 3] = [4, super::NARROW * 2, 16];
+}
+
+use tables::{E2M1, WIDTHS};
+
+#[titan::device]
+fn decoded<S: Shape>(code: Tile<i32, S>) -> Tile<f32, S> {
+    let magnitude = E2M1[code & 7];
+    select((code & 8) != 0, -magnitude, magnitude)
+}
+
+#[titan::kernel(grid(1))]
+fn of_tables(#[shape(8, 2)] code: &Tensor<i32, 2>, y: &mut Tensor<f32, 2>, which: i32) {
+    let codes = code.load_tile::<8, 2>([0, 0]);
+    y.store_at([0, 0], decoded(codes).reshape::<1, 16>());
+    // No such place is zero.
+    y.store_at([1, 0], E2M1[codes].reshape::<1, 16>());
+    y.store_at([2, 0], E2M1[codes - 3].reshape::<1, 16>());
+    // One number, at a place of the launch, of a constant, and of a local array.
+    let local = [1.5, -2.0, 8.0];
+    y.set([3, 0], E2M1[which]);
+    y.set([3, 1], E2M1[3] + E2M1[WIDTHS[0] + 2]);
+    y.set([3, 2], local[which - 1]);
+    y.set([3, 3], E2M1[which + 100]);
+    // Tiles, chosen as a whole.
+    let tiles = [decoded(codes), decoded(codes + 1), decoded(codes + 2)];
+    y.store_at([4, 0], tiles[which].reshape::<1, 16>());
+    y.store_at([5, 0], Tile::<f32, 1, { WIDTHS[1] }>::ones());
+    y.store_at([6, 0], codes.map(|c| WIDTHS[c % 3]).cast::<f32>().reshape::<1, 16>());
+}
+
+#[test]
+fn tables_are_indexed_by_numbers_and_tiles() -> titan::Result<()> {
+    let dev = device();
+    let codes: Vec<i32> = (0..16).collect();
+    let table = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1.0 / 6.0f32];
+    let at = |i: i32| usize::try_from(i).ok().and_then(|i| table.get(i)).copied().unwrap_or(0.0);
+    let decoded = |c: i32| if c & 8 != 0 { -at(c & 7) } else { at(c & 7) };
+    for which in 0..3 {
+        let got = same!(of_tables(dev; &dev.tensor(&codes, [8, 2])?; f32, [7, 16]; which));
+        for c in 0..16 {
+            let row = |row: usize| got[row * 16 + c as usize];
+            assert_eq!([row(0), row(1), row(2)], [decoded(c), at(c), at(c - 3)], "{c}");
+            assert_eq!(row(4), decoded(c + which), "{c}");
+            assert_eq!(row(6), [4.0, 8.0, 16.0][c as usize % 3], "{c}");
+        }
+        let local = if which == 0 { 0.0 } else { [1.5, -2.0, 8.0][which as usize - 1] };
+        assert_eq!(got[48..52], [at(which), 1.5 + 4.0, local, 0.0]);
+        assert_eq!(got[80..96].iter().sum::<f32>(), 8.0);
+    }
+    Ok(())
+}

@@ -217,7 +217,7 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     if chain::constant_elem(&parsed).is_none() {
-        let help = "a constant is an integer of 8 bits or more, `f32`, `f64` or `bool`";
+        let help = "a constant is an integer of 8 bits or more, `f32`, `f64` or `bool`, or an array of these";
         cx.error_help(Code::Parameter, parsed.ident.span(), "kernels cannot use a constant of this type", help);
         let published = Published {
             name: &parsed.ident,

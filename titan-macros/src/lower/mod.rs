@@ -15,6 +15,7 @@ mod method;
 mod ops;
 mod own;
 mod pipe;
+mod table;
 mod val;
 
 use crate::ast::{Function, Pat, PatKind, VarId};

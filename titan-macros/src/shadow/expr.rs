@@ -116,6 +116,12 @@ impl Shadow<'_> {
                 delimited(Delimiter::Parenthesis, quote!(#(#list,)*), *group)
             }
             ExprKind::Index(a, i) => {
+                if !matches!(i.kind, ExprKind::Int(..)) {
+                    let f = path_at(self.krate, &["lang", "entry"], span);
+                    let (a, i) = (self.expr(a), self.expr(i));
+                    let args = delimited(Delimiter::Parenthesis, quote!(#a, #i), span);
+                    return quote!(#f #args);
+                }
                 let (a, i) = (self.operand(a), self.expr(i));
                 let index = delimited(Delimiter::Bracket, i, span);
                 quote!(#a #index)
