@@ -23,7 +23,6 @@ mod literals_of_two_kinds;
 mod many_instances;
 mod power_of_integers;
 mod remainder_by_zero_instance;
-mod rust_name_of_powers;
 mod scatter_by_i64;
 mod stored_without_cast;
 mod trailing_bits_of_a_float;
