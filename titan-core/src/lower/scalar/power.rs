@@ -23,7 +23,7 @@ const F32: FloatTy = FloatTy::F32;
 const F64: FloatTy = FloatTy::F64;
 
 /// ⅔ and log₂ e minus their `f64` approximations.
-const TWO_THIRDS_LOW: f64 = 3.700_743_415_417_188_4e-17;
+const TWO_THIRDS_LOW: f64 = 3.700_743_415_417_188e-17;
 const LOG2_E_LOW: f64 = 2.035_527_374_093_103_3e-17;
 
 /// The series of `(ln((1 + √z) / (1 − √z)) / √z − 2 − ⅔ z) / z²`: 2 / (2k + 1). For z ≤ 0.0295 what is left out is below 2⁻⁶⁷.
