@@ -16,6 +16,7 @@ extern crate self as titan;
 mod dispatch;
 mod error;
 pub mod lang;
+pub mod order;
 pub mod prelude;
 pub mod random;
 #[cfg_attr(

@@ -70,7 +70,7 @@ pub fn philox4x32<S: Shape>(
 /// The upper 32 bits of the product of each element.
 #[crate::device]
 pub fn upper_half<S: Shape>(a: Tile<u32, S>, b: u32) -> Tile<u32, S> {
-    ((a.cast::<u64>() * b.cast::<u64>()) >> 32).cast::<u32>()
+    a.mul_hi(b)
 }
 
 /// Numbers from 0 to less than 1, multiples of 2⁻²⁴, from the upper 24 bits of random words.

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 use super::elem::{Number, Repr};
 
-/// `+ - * /` and what reductions need; sealed by [`Repr`].
+/// `+ - * / %` and what reductions need; sealed by [`Repr`].
 pub trait Arith: Repr {
     #[doc(hidden)]
     fn plus(self, b: Self) -> Self;
@@ -18,6 +18,12 @@ pub trait Arith: Repr {
     fn times(self, b: Self) -> Self;
     #[doc(hidden)]
     fn over(self, b: Self) -> Self;
+    /// Exact, with the sign of the dividend; of floats by 0, NaN.
+    #[doc(hidden)]
+    fn remainder(self, b: Self) -> Self;
+    /// The number 1 with the sign; of integers 0 for 0, of NaN NaN.
+    #[doc(hidden)]
+    fn unit_with_sign(self) -> Self;
     #[doc(hidden)]
     fn negated(self) -> Self;
     #[doc(hidden)]
@@ -48,10 +54,16 @@ pub trait Bitwise: Repr {
     fn complement(self) -> Self;
 }
 
-/// `% << >>`; sealed by [`Repr`].
+/// `<< >>`, and the bits of numbers; sealed by [`Repr`].
 pub trait Integral: Repr {
     #[doc(hidden)]
-    fn remainder(self, b: Self) -> Self;
+    fn ones(self) -> u32;
+    #[doc(hidden)]
+    fn zeros_above(self) -> u32;
+    #[doc(hidden)]
+    fn zeros_below(self) -> u32;
+    #[doc(hidden)]
+    fn upper_half(self, b: Self) -> Self;
     #[doc(hidden)]
     fn shifted_left(self, n: Self) -> Self;
     #[doc(hidden)]
@@ -59,7 +71,7 @@ pub trait Integral: Repr {
 }
 
 macro_rules! ints {
-    ($($t:ident $negative:expr;)*) => {$(
+    ($($t:ident $wide:ident $negative:expr;)*) => {$(
         impl Arith for $t {
             fn plus(self, b: Self) -> Self {
                 self.wrapping_add(b)
@@ -72,6 +84,18 @@ macro_rules! ints {
             }
             fn over(self, b: Self) -> Self {
                 if b == 0 { 0 } else { self.wrapping_div(b) }
+            }
+            fn remainder(self, b: Self) -> Self {
+                if b == 0 { self } else { self.wrapping_rem(b) }
+            }
+            fn unit_with_sign(self) -> Self {
+                if self == 0 {
+                    0
+                } else if $negative(self) {
+                    !0
+                } else {
+                    1
+                }
             }
             fn negated(self) -> Self {
                 self.wrapping_neg()
@@ -113,8 +137,19 @@ macro_rules! ints {
         }
 
         impl Integral for $t {
-            fn remainder(self, b: Self) -> Self {
-                if b == 0 { self } else { self.wrapping_rem(b) }
+            fn ones(self) -> u32 {
+                self.count_ones()
+            }
+            fn zeros_above(self) -> u32 {
+                self.leading_zeros()
+            }
+            fn zeros_below(self) -> u32 {
+                self.trailing_zeros()
+            }
+            #[expect(clippy::allow_attributes, reason = "only some types lose their sign")]
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the upper half has as many bits as the type")]
+            fn upper_half(self, b: Self) -> Self {
+                ($wide::from(self) * $wide::from(b) >> Self::BITS) as $t
             }
             fn shifted_left(self, n: Self) -> Self {
                 u32::try_from(n).ok().and_then(|n| self.checked_shl(n)).unwrap_or(0)
@@ -127,8 +162,8 @@ macro_rules! ints {
     )*};
 }
 ints! {
-    i64 i64::is_negative; i32 i32::is_negative; i16 i16::is_negative; i8 i8::is_negative;
-    u64 |_| false; u32 |_| false; u16 |_| false; u8 |_| false;
+    i64 i128 i64::is_negative; i32 i64 i32::is_negative; i16 i32 i16::is_negative; i8 i32 i8::is_negative;
+    u64 u128 |_| false; u32 u64 |_| false; u16 u32 |_| false; u8 u32 |_| false;
 }
 
 impl Bitwise for bool {
@@ -160,6 +195,13 @@ macro_rules! floats {
             }
             fn over(self, b: Self) -> Self {
                 $over(self, b)
+            }
+            fn remainder(self, b: Self) -> Self {
+                // Exact, so that the remainder of two numbers of a type is one of its numbers.
+                Self::of_number(Number::Float(f64::from(self) % f64::from(b)))
+            }
+            fn unit_with_sign(self) -> Self {
+                Self::of_number(Number::Float(f64::from(self).signum()))
             }
             fn negated(self) -> Self {
                 -self

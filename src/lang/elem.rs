@@ -64,15 +64,45 @@ pub trait Elem: Repr + Copy + Default + PartialEq + Debug + Send + Sync + 'stati
     label = "not an arithmetic element type",
     note = "arithmetic: f64 f32 f16 bf16 and the integers of 8 bits and more; `.cast::<..>()` other types first"
 )]
-pub trait Num: Elem + Arith + PartialOrd {}
+pub trait Num: Comparable + Arith + PartialOrd {
+    /// 1 with the sign of the value, as Rust's `signum`: 1 for 0.0 and −1 for −0.0, but 0 for an integer 0; NaN for NaN.
+    #[must_use]
+    fn signum(self) -> Self {
+        self.unit_with_sign()
+    }
+}
 
 /// An integer element type with arithmetic: 8 bits and more.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an integer type with arithmetic",
     label = "needs integers",
-    note = "`%`, `<<` and `>>` take i64 i32 i16 i8, u64 u32 u16 u8"
+    note = "`<<`, `>>` and operations on bits take i64 i32 i16 i8, u64 u32 u16 u8"
 )]
-pub trait Int: Num + Bits + Integral {}
+pub trait Int: Num + Bits + Integral {
+    /// The number of bits that are 1.
+    #[must_use]
+    fn count_ones(self) -> u32 {
+        self.ones()
+    }
+
+    /// The number of zeros before the highest bit that is 1; of 0, the width.
+    #[must_use]
+    fn leading_zeros(self) -> u32 {
+        self.zeros_above()
+    }
+
+    /// The number of zeros behind the lowest bit that is 1; of 0, the width.
+    #[must_use]
+    fn trailing_zeros(self) -> u32 {
+        self.zeros_below()
+    }
+
+    /// The upper half of the product of twice the width.
+    #[must_use]
+    fn mul_hi(self, b: Self) -> Self {
+        self.upper_half(b)
+    }
+}
 
 /// An element type with `& | ^ !`.
 #[diagnostic::on_unimplemented(

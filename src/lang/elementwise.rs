@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::elem::{Elem, Num};
+use super::elem::{Elem, Int, Num};
 use super::fit::Fit;
 use super::float::Float;
 use super::shape::Shape;
@@ -39,6 +39,33 @@ macro_rules! of_floats {
                 T: Float,
             {
                 self.map(T::missing)
+            }
+
+            /// A mask of the elements that are infinities.
+            #[must_use]
+            pub fn is_infinite(self) -> Tile<bool, S>
+            where
+                T: Float,
+            {
+                self.map(Float::is_infinite)
+            }
+
+            /// A mask of the elements that are neither NaN nor infinities.
+            #[must_use]
+            pub fn is_finite(self) -> Tile<bool, S>
+            where
+                T: Float,
+            {
+                self.map(Float::is_finite)
+            }
+
+            /// Each element to the power of the other, with the special cases of Rust's `f32::powf`.
+            #[must_use]
+            pub fn powf(self, other: impl Operand<T, S>) -> Self
+            where
+                T: Float,
+            {
+                self.zip(other.spread(), Float::powf)
             }
 
             /// `self * b + c`, rounded once.
@@ -98,6 +125,51 @@ impl<T: Elem, S: Shape> Tile<T, S> {
         T: Num,
     {
         self.map(T::magnitude)
+    }
+
+    /// 1 with the sign of each element, as Rust's `signum`: 1 for 0.0 and −1 for −0.0, but 0 for an integer 0; NaN for NaN.
+    #[must_use]
+    pub fn signum(self) -> Self
+    where
+        T: Num,
+    {
+        self.map(T::unit_with_sign)
+    }
+
+    /// The number of bits of each element that are 1.
+    #[must_use]
+    pub fn count_ones(self) -> Tile<u32, S>
+    where
+        T: Int,
+    {
+        self.map(T::ones)
+    }
+
+    /// The number of zeros before the highest bit that is 1; of 0, the width.
+    #[must_use]
+    pub fn leading_zeros(self) -> Tile<u32, S>
+    where
+        T: Int,
+    {
+        self.map(T::zeros_above)
+    }
+
+    /// The number of zeros behind the lowest bit that is 1; of 0, the width.
+    #[must_use]
+    pub fn trailing_zeros(self) -> Tile<u32, S>
+    where
+        T: Int,
+    {
+        self.map(T::zeros_below)
+    }
+
+    /// The upper half of the product of twice the width: Triton's `umulhi`, CUDA's `__umulhi` and `__mulhi`.
+    #[must_use]
+    pub fn mul_hi(self, other: impl Operand<T, S>) -> Self
+    where
+        T: Int,
+    {
+        self.zip(other.spread(), T::upper_half)
     }
 
     /// The greater of each two elements. If one is NaN, the other is the result; −0 is less than +0.

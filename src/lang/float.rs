@@ -21,6 +21,30 @@ macro_rules! methods {
             /// `self * b + c`, rounded once.
             #[must_use]
             fn mul_add(self, b: Self, c: Self) -> Self;
+
+            /// The value to the power of `b`, with the special cases of Rust's `f32::powf`.
+            #[must_use]
+            fn powf(self, b: Self) -> Self {
+                Self::of_number(Number::Float(wide(self).powf(wide(b))))
+            }
+
+            /// Whether it is NaN.
+            #[must_use]
+            fn is_nan(self) -> bool {
+                wide(self).is_nan()
+            }
+
+            /// Whether it is an infinity.
+            #[must_use]
+            fn is_infinite(self) -> bool {
+                wide(self).is_infinite()
+            }
+
+            /// Whether it is neither NaN nor an infinity.
+            #[must_use]
+            fn is_finite(self) -> bool {
+                wide(self).is_finite()
+            }
             $(
                 $(#[$doc])*
                 #[must_use]

@@ -6,6 +6,7 @@
 use super::arith::{Arith, Bitwise, Integral};
 use super::elem::{Bits, Comparable, Int, Num};
 pub use super::fit::Fit;
+use super::float::Float;
 use super::shape::Shape;
 use super::tile::{Col, Row, Tile};
 
@@ -53,14 +54,34 @@ where
     l.join(r, Arith::over)
 }
 
-/// `l % r`; `l` if `r` is 0.
+/// `l % r`, exact and with the sign of `l`; of integers, `l` if `r` is 0, and of floats NaN.
 #[must_use]
 pub fn rem<L, R, O>(l: L, r: R) -> O
 where
     L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Num,
+{
+    l.join(r, Arith::remainder)
+}
+
+/// `l.mul_hi(r)`: the upper half of the product of twice the width.
+#[must_use]
+pub fn mul_hi<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
     L::Elem: Int,
 {
-    l.join(r, Integral::remainder)
+    l.join(r, Integral::upper_half)
+}
+
+/// `l.powf(r)`: `l` to the power of `r`.
+#[must_use]
+pub fn powf<L, R, O>(l: L, r: R) -> O
+where
+    L: Fit<R, Of<<L as Fit<R>>::Elem> = O>,
+    L::Elem: Float,
+{
+    l.join(r, Float::powf)
 }
 
 /// `l & r`.
@@ -210,7 +231,7 @@ assigning! {
     sub sub_assign Num;
     mul mul_assign Num;
     div div_assign Num;
-    rem rem_assign Int;
+    rem rem_assign Num;
     and and_assign Bits;
     or or_assign Bits;
     xor xor_assign Bits;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 use super::arena;
-use super::arith::{Arith, Integral};
+use super::arith::Arith;
 use super::pipeline::{RoleState, begin_program, begin_role};
 
 thread_local! {

@@ -65,6 +65,19 @@ pub(crate) fn function(op: UnOp, elem: Elem, x: f64) -> Bound {
     Bound { ulps, absolute, any_zero: false }
 }
 
+/// The bound of a power.
+pub(crate) fn power(elem: Elem, value: f64) -> Bound {
+    let ulps = match elem {
+        // The reference is within one place of `f64`.
+        Elem::F64 => 2.0 + 1.0,
+        Elem::F16 => 30.0,
+        Elem::Bf16 => 150.0,
+        _ => 1.0,
+    };
+    let absolute = if elem == Elem::Bf16 && value.abs() < 2f64.powi(-125) { 2f64.powi(-125) } else { 0.0 };
+    Bound { ulps, absolute, any_zero: false }
+}
+
 /// The bound of a sum of `n` terms whose magnitudes add up to `magnitude`, in any order, accumulated in `f32` or `f64`.
 pub(crate) fn sum(elem: Elem, n: usize, magnitude: f64) -> Bound {
     let unit = if elem == Elem::F64 { 2f64.powi(-53) } else { 2f64.powi(-24) };

@@ -21,6 +21,16 @@ impl Want {
     }
 }
 
+/// A number of bits.
+fn count(n: u32) -> Want {
+    Want::exact(Num::Int(n.into()))
+}
+
+/// The bits of an integer, without copies of its sign.
+fn bits_of(elem: Elem, x: i128) -> u64 {
+    (x & ((1 << elem.bits()) - 1)) as u64
+}
+
 /// A function of one operand.
 pub(crate) fn unary(op: UnOp, elem: Elem, x: Num) -> Want {
     if !is_float(elem) {
@@ -29,6 +39,8 @@ pub(crate) fn unary(op: UnOp, elem: Elem, x: Num) -> Want {
             UnOp::Neg => -x,
             UnOp::Abs => x.abs(),
             UnOp::Not => !x,
+            UnOp::CountOnes => return count(bits_of(elem, x).count_ones()),
+            UnOp::LeadingZeros => return count(bits_of(elem, x).leading_zeros() + elem.bits() - 64),
             other => panic!("{other} is not for integers"),
         };
         return Want::exact(Num::Int(wrap(elem, y)));
@@ -58,7 +70,7 @@ pub(crate) fn unary(op: UnOp, elem: Elem, x: Num) -> Want {
         UnOp::Round => x.round(),
         UnOp::RoundTiesEven => x.round_ties_even(),
         UnOp::IsNan => return Want::exact(Num::Int(x.is_nan().into())),
-        UnOp::Not => panic!("not for floats"),
+        UnOp::Not | UnOp::CountOnes | UnOp::LeadingZeros => panic!("not for floats"),
     };
     Want { value: Num::Float(y), bound: bounds::function(op, elem, x) }
 }
@@ -96,6 +108,11 @@ pub(crate) fn binary(op: BinOp, elem: Elem, x: Num, y: Num) -> Want {
             BinOp::Div => x / y,
             BinOp::Min => least(x, y),
             BinOp::Max => -least(-x, -y),
+            BinOp::Rem => x % y,
+            BinOp::Powf => {
+                let value = Num::Float(libm::pow(x, y));
+                return Want { value, bound: bounds::power(elem, libm::pow(x, y)) };
+            }
             other => panic!("{other} is not for floats"),
         });
     }
@@ -128,6 +145,9 @@ pub(crate) fn binary(op: BinOp, elem: Elem, x: Num, y: Num) -> Want {
             BinOp::Shr => x >> y,
             BinOp::Min => x.min(y),
             BinOp::Max => x.max(y),
+            // Of `u64`, the product wraps to the low 128 bits, all that an upper half has.
+            BinOp::MulHi => x.wrapping_mul(y) >> bits,
+            BinOp::Powf => panic!("{op} is not for integers"),
         },
     )))
 }

@@ -1,6 +1,6 @@
 //! Functions of floats against values known to more digits than a float holds.
 
-use titan::lang::Tile;
+use titan::lang::{Num, Tile, ops};
 use titan::prelude::*;
 
 use crate::tile;
@@ -111,4 +111,92 @@ fn halves_are_correctly_rounded_everywhere() {
         check(x, x.tanh(), x.to_f64().tanh());
         check(x, Float::recip(x), 1.0 / x.to_f64());
     }
+}
+
+/// Bit for bit those of Rust's `f64`, of which the narrower types have the same values.
+#[test]
+fn remainders_and_signs_are_rusts() {
+    let some = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        2.5,
+        -3.0,
+        7.0,
+        1e-3,
+        65504.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        5e-324,
+        1e300,
+    ];
+    let same = |got: f64, want: f64| got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
+    for x in some {
+        for y in some {
+            assert!(same(ops::rem(x, y), x % y), "{x} % {y}");
+            let [p, q]: [f16; 2] = [x.cast(), y.cast()];
+            assert!(same(ops::rem(p, q).to_f64(), p.to_f64() % q.to_f64()), "{p} % {q}");
+            let [p, q]: [bf16; 2] = [x.cast(), y.cast()];
+            assert!(
+                same(ops::rem(tile::<bf16, 1>(&[p]), q).to_vec()[0].to_f64(), p.to_f64() % q.to_f64()),
+                "{p} % {q}"
+            );
+        }
+        assert!(same(Num::signum(x), x.signum()) && same(tile::<f64, 1>(&[x]).signum().to_vec()[0], x.signum()), "{x}");
+        let narrow: bf16 = x.cast();
+        assert!(same(Num::signum(narrow).to_f64(), narrow.to_f64().signum()), "{narrow}");
+        let of_tile = tile::<bf16, 1>(&[narrow]);
+        let classes = [of_tile.is_nan(), of_tile.is_infinite(), of_tile.is_finite()].map(|mask| mask.to_vec()[0]);
+        assert_eq!(classes, [narrow.is_nan(), narrow.is_infinite(), narrow.is_finite()], "{narrow}");
+    }
+    assert_eq!([-7, 0, 9].map(|x: i8| Num::signum(x)), [-1, 0, 1]);
+    assert_eq!([0, 200].map(|x: u8| Num::signum(x)), [0, 1]);
+}
+
+/// What IEEE 754 and C say of `pow`.
+#[test]
+fn special_powers() {
+    let (infinity, nan) = (f32::INFINITY, f32::NAN);
+    let always_one =
+        [(1.0, nan), (1.0, infinity), (-1.0, infinity), (-1.0, -infinity), (nan, 0.0), (0.0, -0.0), (infinity, 0.0)];
+    for (x, y) in always_one {
+        assert_eq!(ops::powf(x, y), 1.0, "{x} {y}");
+    }
+    for (x, y) in [(-2.0, 0.5), (-0.5, 1.5), (nan, 1.0), (2.0, nan), (-1.0, nan), (-1.0, 0.5)] {
+        assert!(ops::powf(x, y).is_nan(), "{x} {y}");
+    }
+    let exact = [
+        (-2.0, 3.0, -8.0),
+        (-2.0, 4.0, 16.0),
+        (-0.0, 3.0, -0.0),
+        (-0.0, 2.0, 0.0),
+        (-0.0, 0.5, 0.0),
+        (-0.0, -3.0, -infinity),
+        (0.0, -0.5, infinity),
+        (-infinity, 3.0, -infinity),
+        (-infinity, 0.5, infinity),
+        (-infinity, -3.0, -0.0),
+        (0.5, infinity, 0.0),
+        (0.5, -infinity, infinity),
+        (-2.0, infinity, infinity),
+        (-2.0, -infinity, 0.0),
+    ];
+    for (x, y, want) in exact {
+        let got = [ops::powf(x, y), tile::<f32, 1>(&[x]).powf(y).to_vec()[0]];
+        assert_eq!(got.map(f32::to_bits), [f32::to_bits(want); 2], "{x} {y}");
+    }
+}
+
+#[test]
+fn bits_of_integers() {
+    let x = tile::<i8, 4>(&[0, 1, -1, 40]);
+    assert_eq!(x.count_ones().to_vec(), [0, 1, 8, 2]);
+    assert_eq!(x.leading_zeros().to_vec(), [8, 7, 0, 2]);
+    assert_eq!(x.trailing_zeros().to_vec(), [8, 0, 0, 3]);
+    assert_eq!(x.mul_hi(100).to_vec(), [0, 0, -1, 15]);
+    assert_eq!(ops::mul_hi(u64::MAX, u64::MAX), u64::MAX - 1);
+    assert_eq!(ops::mul_hi(i64::MIN, i64::MIN), 1 << 62);
+    assert_eq!(ops::mul_hi(tile::<u32, 1>(&[1 << 31]), 6).to_vec(), [3]);
 }

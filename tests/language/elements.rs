@@ -92,6 +92,136 @@ fn half_scalars<T: Float>(#[shape(2)] x: &Tensor<T, 1>, y: &mut Tensor<T, 1>, s:
     y.store_tile([1], Tile::<T, 3>::ones().map(|v| v / 3.0 + a));
 }
 
+/// Numbers of bits and upper halves, of tiles and of one number.
+#[titan::kernel(instances(T in [i8, u8, i16, u16, i32, u32, i64, u64]), grid(1))]
+fn bits<T: Int>(
+    #[shape(N)] x: &Tensor<T, 1>,
+    #[shape(N)] y: &Tensor<T, 1>,
+    counts: &mut Tensor<u32, 2>,
+    numbers: &mut Tensor<T, 2>,
+) {
+    let (v, w) = (x.load_tile::<16>([0]), y.load_tile::<16>([0]));
+    counts.store_tile([0, 0], v.count_ones().reshape::<1, 16>());
+    counts.store_tile([1, 0], v.leading_zeros().reshape::<1, 16>());
+    counts.store_tile([2, 0], v.trailing_zeros().reshape::<1, 16>());
+    numbers.store_tile([0, 0], v.mul_hi(w).reshape::<1, 16>());
+    numbers.store_tile([1, 0], v.signum().reshape::<1, 16>());
+    for i in 0..16 {
+        let (one, other) = (x.get([i]), y.get([i]));
+        counts.set([3, i], one.count_ones());
+        counts.set([4, i], one.leading_zeros());
+        counts.set([5, i], one.trailing_zeros());
+        numbers.set([2, i], one.mul_hi(other));
+        numbers.set([3, i], one.signum());
+    }
+}
+
+macro_rules! bits {
+    ($($t:ident $wide:ident)*) => {$(
+        #[test]
+        fn $t() -> titan::Result<()> {
+            let dev = super::device();
+            let mut xs: Vec<$t> = vec![0, 1, 2, 3, 5, 64, 100, 127, $t::MIN, $t::MAX, $t::MAX / 2, $t::MAX / 3 * 2, !0, !1, !7];
+            xs.push($t::MIN / 4);
+            let ys: Vec<$t> = xs.iter().rev().map(|x| x.wrapping_mul(37).wrapping_add(11)).collect();
+            let (x, y) = (dev.tensor(&xs, [16])?, dev.tensor(&ys, [16])?);
+            let (mut counts, mut numbers) = (dev.zeros([6, 16])?, dev.zeros([4, 16])?);
+            let (mut counts_too, mut numbers_too) = (dev.zeros([6, 16])?, dev.zeros([4, 16])?);
+            bits::<$t>(&x, &y, &mut counts, &mut numbers).sync()?;
+            bits::reference::<$t>(&x, &y, &mut counts_too, &mut numbers_too)?;
+            let (counts, numbers) = (counts.to_vec()?, numbers.to_vec()?);
+            assert_eq!((&counts, &numbers), (&counts_too.to_vec()?, &numbers_too.to_vec()?), "device and reference");
+            for (i, (x, y)) in xs.iter().zip(&ys).enumerate() {
+                let want = [x.count_ones(), x.leading_zeros(), x.trailing_zeros()];
+                let sign = if *x == 0 { 0 } else if *x > 0 { 1 } else { !0 };
+                let of_numbers = [((*x as $wide * *y as $wide) >> $t::BITS) as $t, sign];
+                for half in 0..2 {
+                    assert_eq!([0, 1, 2].map(|row| counts[(3 * half + row) * 16 + i]), want, "{x}");
+                    assert_eq!([0, 1].map(|row| numbers[(2 * half + row) * 16 + i]), of_numbers, "{x} and {y}");
+                }
+            }
+            Ok(())
+        }
+    )*};
+}
+
+mod of_bits {
+    use super::bits;
+    bits! { i8 i32 u8 u32 i16 i32 u16 u32 i32 i64 u32 u64 i64 i128 u64 u128 }
+}
+
+/// Remainders, powers, signs and classes, of tiles and of one number.
+#[titan::kernel(instances(T in [f64, f32, f16, bf16]), grid(1))]
+fn of_floats<T: Float>(
+    #[shape(N)] x: &Tensor<T, 1>,
+    #[shape(N)] y: &Tensor<T, 1>,
+    numbers: &mut Tensor<T, 2>,
+    classes: &mut Tensor<bool, 2>,
+) {
+    let (v, w) = (x.load_tile::<32>([0]), y.load_tile::<32>([0]));
+    let mut rest = v;
+    rest %= w;
+    numbers.store_tile([0, 0], rest.reshape::<1, 32>());
+    numbers.store_tile([1, 0], v.powf(w).reshape::<1, 32>());
+    numbers.store_tile([2, 0], v.signum().reshape::<1, 32>());
+    classes.store_tile([0, 0], v.is_nan().reshape::<1, 32>());
+    classes.store_tile([1, 0], v.is_infinite().reshape::<1, 32>());
+    classes.store_tile([2, 0], v.is_finite().reshape::<1, 32>());
+    for i in 0..32 {
+        let (one, other) = (x.get([i]), y.get([i]));
+        numbers.set([3, i], one % other);
+        numbers.set([4, i], one.powf(other));
+        numbers.set([5, i], one.signum());
+        classes.set([3, i], one.is_nan());
+        classes.set([4, i], one.is_infinite());
+        classes.set([5, i], one.is_finite());
+    }
+}
+
+macro_rules! of_floats {
+    ($($t:ident $digits:expr;)*) => {$(
+        #[test]
+        fn $t() -> titan::Result<()> {
+            let dev = super::device();
+            let value = |x: f64| x.cast::<$t>();
+            let some = [0.0, -0.0, 1.0, -1.0, 2.5, -3.0, 7.0, 1e-3, 1e4, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.5, -0.3, 5.0, -1e-5];
+            let xs: Vec<_> = [some, some].concat().into_iter().map(value).collect();
+            let ys: Vec<_> = some.into_iter().rev().chain([2.0; 8]).chain([-3.0, 0.0, 0.7, 1.0, f64::NAN, 3.0, 100.0, -2.0]).map(value).collect();
+            let (x, y) = (dev.tensor(&xs, [32])?, dev.tensor(&ys, [32])?);
+            let (mut numbers, mut classes) = (dev.zeros([6, 32])?, dev.zeros([6, 32])?);
+            let (mut numbers_too, mut classes_too) = (dev.zeros([6, 32])?, dev.zeros([6, 32])?);
+            of_floats::<$t>(&x, &y, &mut numbers, &mut classes).sync()?;
+            of_floats::reference::<$t>(&x, &y, &mut numbers_too, &mut classes_too)?;
+            let classes = classes.to_vec()?;
+            assert_eq!(classes, classes_too.to_vec()?, "device and reference");
+            for (what, numbers) in [("device", numbers.to_vec()?), ("reference", numbers_too.to_vec()?)] {
+                for (i, (x, y)) in xs.iter().zip(&ys).enumerate() {
+                    let [a, b]: [f64; 2] = [x.cast(), y.cast()];
+                    let near = |got: f64, want: f64, bound: f64| {
+                        let want: f64 = value(want).cast();
+                        let plain = want.is_finite() && want != 0.0;
+                        got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan() || plain && (got - want).abs() <= bound * want.abs()
+                    };
+                    for half in 0..2 {
+                        let [rest, power, sign]: [f64; 3] = [0, 1, 2].map(|row| numbers[(3 * half + row) * 32 + i].cast());
+                        assert!(near(rest, a % b, 0.0), "{what}: {a} % {b} is {rest}");
+                        assert!(near(power, a.powf(b), $digits), "{what}: {a} to the power of {b} is {power}, not {}", a.powf(b));
+                        assert!(near(sign, a.signum(), 0.0), "{what}: the sign of {a} is {sign}");
+                        assert_eq!([0, 1, 2].map(|row| classes[(3 * half + row) * 32 + i]), [a.is_nan(), a.is_infinite(), a.is_finite()], "{a}");
+                    }
+                }
+            }
+            Ok(())
+        }
+    )*};
+}
+
+mod of_float_classes {
+    use super::of_floats;
+    use titan::prelude::*;
+    of_floats! { f64 1e-15; f32 1.2e-7; f16 1e-3; bf16 8e-3; }
+}
+
 macro_rules! half_scalars {
     ($($t:ident)*) => {$(
         #[test]

@@ -216,3 +216,185 @@ fn a_kernel_keeps_its_attributes_and_finds_the_crate() -> titan::Result<()> {
     assert_eq!(same!(elsewhere(device(); ; f32, [2])), [4.0, 4.0]);
     Ok(())
 }
+
+mod generic_literals {
+    use titan::prelude::*;
+
+    /// Literals on both sides of operators, behind a minus, in parentheses, in comparisons and selections.
+    #[titan::device]
+    pub(super) fn bent<T: Float, S: Shape>(x: Tile<T, S>) -> Tile<T, S> {
+        let bent = 0.5 * x * (1.0 + (x * x * 0.797_884_6 * (1.0 + 0.044_715 * (x * x))).sqrt()) - (-0.1);
+        let mut y = select(x > 2.0, 2.5, bent.max(-0.125)).clamp(-1.0, 3.3);
+        y *= 1.1;
+        select(y == 0.0, y, -2.0 / (y + -0.7))
+    }
+
+    #[titan::device]
+    pub(super) fn of_a_number<T: Float>(x: T) -> T {
+        let mut y = (x + 0.1).max(0.3) * 2.0;
+        y -= 0.7;
+        1.0 / y
+    }
+
+    /// Beside a row, and beside numbers whose type is not generic.
+    #[titan::device]
+    pub(super) fn mixed<T: Float, const M: i32, const N: i32>(
+        x: Tile<T, M, N>,
+        v: Tile<T, N>,
+        n: i32,
+    ) -> Tile<T, M, N> {
+        let scale = (n * 2 + 1) as f32 * 0.25;
+        let rows = x * (1.5 - v.row() * 2.0);
+        rows * scale.cast::<T>() + 0.3
+    }
+
+    #[titan::device]
+    pub(super) fn bits<T: Int, S: Shape>(x: Tile<T, S>) -> Tile<T, S> {
+        let low = (x >> 2 & 7) + 1;
+        select(low > 4, 3 * low, low ^ 1) % 100
+    }
+}
+
+#[titan::kernel(instances(T in [f64, f32, f16, bf16]), grid(1))]
+fn with_literals<T: Float>(#[shape(2, 16)] x: &Tensor<T, 2>, y: &mut Tensor<T, 2>) {
+    let v = x.load_tile::<2, 16>([0, 0]);
+    y.store_at([0, 0], generic_literals::bent(v));
+    y.store_at([2, 0], generic_literals::mixed(v, x.load_tile::<1, 16>([0, 0]).reshape::<16>(), 3));
+    y.set([4, 0], generic_literals::of_a_number(x.get([0, 5])));
+}
+
+/// What the functions compute, with the literals in the type of the elements.
+#[titan::kernel(instances(T in [f64, f32, f16, bf16]), grid(1))]
+fn without_literals<T: Float>(#[shape(2, 16)] x: &Tensor<T, 2>, y: &mut Tensor<T, 2>, c: &Tensor<T, 1>) {
+    let v = x.load_tile::<2, 16>([0, 0]);
+    let (half, a, b) = (c.get([0]), c.get([1]), c.get([2]));
+    let one = c.get([3]);
+    let bent = half * v * (one + (v * v * a * (one + b * (v * v))).sqrt()) - c.get([4]);
+    let mut w = select(v > c.get([5]), c.get([6]), bent.max(c.get([7]))).clamp(c.get([8]), c.get([9]));
+    w *= c.get([10]);
+    y.store_at([0, 0], select(w == c.get([11]), w, c.get([12]) / (w + c.get([13]))));
+    let line = x.load_tile::<1, 16>([0, 0]).reshape::<16>();
+    y.store_at([2, 0], v * (c.get([14]) - line.row() * c.get([5])) * c.get([15]) + c.get([16]));
+    let n = x.get([0, 5]);
+    let mut m = (n + c.get([17])).max(c.get([16])) * c.get([5]);
+    m -= c.get([18]);
+    y.set([4, 0], one / m);
+}
+
+macro_rules! generic_literals {
+    ($($t:ident)*) => {$(
+        #[test]
+        fn $t() -> titan::Result<()> {
+            let dev = super::device();
+            let cast = |xs: &[f64]| xs.iter().map(|x| x.cast()).collect::<Vec<$t>>();
+            let xs: Vec<f64> = (0..32).map(|i| f64::from(i) * 0.3 - 4.0).collect();
+            let x = dev.tensor(&cast(&xs), [2, 16])?;
+            let constants = [
+                0.5, 0.797_884_6, 0.044_715, 1.0, -0.1, 2.0, 2.5, -0.125, -1.0, 3.3, 1.1, 0.0, -2.0, -0.7, 1.5, 1.75, 0.3, 0.1, 0.7,
+            ];
+            let c = dev.tensor(&cast(&constants), [19])?;
+            let got = super::same!(with_literals::<$t>(dev; &x; $t, [5, 16]));
+            let mut want = dev.zeros([5, 16])?;
+            without_literals::<$t>(&x, &mut want, &c).sync()?;
+            assert_eq!(got, want.to_vec()?);
+            assert!(got.iter().filter(|x| **x != $t::default()).count() > 60);
+            Ok(())
+        }
+    )*};
+}
+
+mod of_generic_literals {
+    use super::{with_literals, without_literals};
+    use titan::prelude::*;
+    generic_literals! { f64 f32 f16 bf16 }
+}
+
+#[titan::kernel(instances(T in [i32, u8, i64]), grid(1))]
+fn integer_literals<T: Int>(#[shape(64)] x: &Tensor<T, 1>, y: &mut Tensor<T, 1>) {
+    y.store_tile([0], generic_literals::bits(x.load_tile::<64>([0])));
+}
+
+#[test]
+fn literals_take_the_type_of_generic_integers() -> titan::Result<()> {
+    let dev = device();
+    let xs: Vec<i32> = (0..64).map(|i| i * 5 - 40).collect();
+    let of = |x: i32| {
+        let low = ((x >> 2) & 7) + 1;
+        (if low > 4 { 3 * low } else { low ^ 1 }) % 100
+    };
+    let want: Vec<i32> = xs.iter().map(|x| of(*x)).collect();
+    assert_eq!(same!(integer_literals::<i32>(dev; &dev.tensor(&xs, [64])?; i32, [64])), want);
+    let wide: Vec<i64> = xs.iter().map(|x| i64::from(*x)).collect();
+    let want: Vec<i64> = want.iter().map(|x| i64::from(*x)).collect();
+    assert_eq!(same!(integer_literals::<i64>(dev; &dev.tensor(&wide, [64])?; i64, [64])), want);
+    let narrow: Vec<u8> = (0..64).map(|i| i * 4).collect();
+    let of = |x: u8| {
+        let low = ((x >> 2) & 7) + 1;
+        (if low > 4 { low * 3 } else { low ^ 1 }) % 100
+    };
+    let want: Vec<u8> = narrow.iter().map(|x| of(*x)).collect();
+    assert_eq!(same!(integer_literals::<u8>(dev; &dev.tensor(&narrow, [64])?; u8, [64])), want);
+    Ok(())
+}
+
+mod tables {
+    /// The 4-bit numbers of a microscaled format, and where another table begins in it.
+    #[titan::constant]
+    pub(super) const E2M1: [f32; 8] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1.0 / LAST];
+
+    #[titan::constant]
+    const LAST: f32 = 6.0;
+
+    #[titan::constant]
+    pub(super) const WIDTHS: [i32; 3] = [4, super::NARROW * 2, 16];
+}
+
+use tables::{E2M1, WIDTHS};
+
+#[titan::device]
+fn decoded<S: Shape>(code: Tile<i32, S>) -> Tile<f32, S> {
+    let magnitude = E2M1[code & 7];
+    select((code & 8) != 0, -magnitude, magnitude)
+}
+
+#[titan::kernel(grid(1))]
+fn of_tables(#[shape(8, 2)] code: &Tensor<i32, 2>, y: &mut Tensor<f32, 2>, which: i32) {
+    let codes = code.load_tile::<8, 2>([0, 0]);
+    y.store_at([0, 0], decoded(codes).reshape::<1, 16>());
+    // No such place is zero.
+    y.store_at([1, 0], E2M1[codes].reshape::<1, 16>());
+    y.store_at([2, 0], E2M1[codes - 3].reshape::<1, 16>());
+    // One number, at a place of the launch, of a constant, and of a local array.
+    let local = [1.5, -2.0, 8.0];
+    y.set([3, 0], E2M1[which]);
+    y.set([3, 1], E2M1[3] + E2M1[WIDTHS[0] + 2]);
+    y.set([3, 2], local[which - 1]);
+    y.set([3, 3], E2M1[which + 100]);
+    // Tiles, chosen as a whole.
+    let tiles = [decoded(codes), decoded(codes + 1), decoded(codes + 2)];
+    y.store_at([4, 0], tiles[which].reshape::<1, 16>());
+    y.store_at([5, 0], Tile::<f32, 1, { WIDTHS[1] }>::ones());
+    y.store_at([6, 0], codes.map(|c| WIDTHS[c % 3]).cast::<f32>().reshape::<1, 16>());
+}
+
+#[test]
+fn tables_are_indexed_by_numbers_and_tiles() -> titan::Result<()> {
+    let dev = device();
+    let codes: Vec<i32> = (0..16).collect();
+    let table = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1.0 / 6.0f32];
+    let at = |i: i32| usize::try_from(i).ok().and_then(|i| table.get(i)).copied().unwrap_or(0.0);
+    let decoded = |c: i32| if c & 8 != 0 { -at(c & 7) } else { at(c & 7) };
+    for which in 0..3 {
+        let got = same!(of_tables(dev; &dev.tensor(&codes, [8, 2])?; f32, [7, 16]; which));
+        for c in 0..16 {
+            let row = |row: usize| got[row * 16 + c as usize];
+            assert_eq!([row(0), row(1), row(2)], [decoded(c), at(c), at(c - 3)], "{c}");
+            assert_eq!(row(4), decoded(c + which), "{c}");
+            assert_eq!(row(6), [4.0, 8.0, 16.0][c as usize % 3], "{c}");
+        }
+        let local = if which == 0 { 0.0 } else { [1.5, -2.0, 8.0][which as usize - 1] };
+        assert_eq!(got[48..52], [at(which), 1.5 + 4.0, local, 0.0]);
+        assert_eq!(got[80..96].iter().sum::<f32>(), 8.0);
+    }
+    Ok(())
+}

@@ -10,6 +10,7 @@ mod functions;
 mod macros;
 mod memory;
 mod notes;
+mod order;
 mod random;
 mod shapes;
 

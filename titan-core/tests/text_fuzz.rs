@@ -159,7 +159,7 @@ impl Random {
             let (t, u, i, j) = (tile(*x, self), tile(*y, self), int(*x, self), int(*y, self));
             self.b.set_loc(Loc { line: u32::from(*x), column: u32::from(*y) });
             match what % 12 {
-                0 => self.add_tile(OpKind::Unary(UnOp::ALL[usize::from(*y) % 21]), &[t], *x),
+                0 => self.add_tile(OpKind::Unary(UnOp::ALL[usize::from(*y) % UnOp::ALL.len()]), &[t], *x),
                 1 => self.add_tile(OpKind::Binary(BinOp::Mul), &[t, u], *x),
                 2 => self.add_tile(OpKind::MulAdd, &[t, u, t], *x),
                 3 => {

@@ -251,18 +251,27 @@ fn constant(item: TokenStream, rest: impl Iterator<Item = TokenTree>) -> Option<
 
 /// A constant, and the items that it uses.
 fn constant_of(item: &syn::ItemConst, items: Items) -> Option<Constant> {
-    let elem = constant_elem(item)?;
+    let (elem, is_table) = (constant_elem(item)?, is_table(item));
     let cx = Ctxt::new();
     let mut expr = parse::constant_expr(&cx, &item.expr);
     resolve::resolve_constant(&cx, &mut expr);
     let broken = cx.has_errors();
     cx.finish();
-    (!broken).then_some(Constant { elem, expr, items })
+    (!broken).then_some(Constant { elem, is_table, expr, items })
 }
 
-/// The element type of a constant.
+/// Whether a constant is an array.
+fn is_table(item: &syn::ItemConst) -> bool {
+    matches!(parse::ungrouped_type(&item.ty), syn::Type::Array(_))
+}
+
+/// The element type of a constant, or of the numbers in it.
 pub(crate) fn constant_elem(item: &syn::ItemConst) -> Option<Elem> {
-    match parse::ungrouped_type(&item.ty) {
+    let ty = match parse::ungrouped_type(&item.ty) {
+        syn::Type::Array(array) => parse::ungrouped_type(&array.elem),
+        other => other,
+    };
+    match ty {
         syn::Type::Path(p) => Elem::from_name(&p.path.segments.last()?.ident.to_string()),
         _ => None,
     }
@@ -305,7 +314,7 @@ fn publish_constant(State { item, keys, answers, .. }: &State) -> TokenStream {
     // The error of a constant that it uses has been reported there.
     if let Some(items) = items(keys, answers) {
         let constant = constant_of(&written, items);
-        match constant.map(|c| (c.expr.span, c.value())) {
+        match constant.map(|c| c.checked()) {
             Some((span, Err(NotConst::Runtime))) => {
                 let title = format!("the value of `{}` cannot be determined", written.ident);
                 let help = "kernels can use literals, operators, `as`, `if`, `min`, `max`, `cdiv` and other constants that are marked \

@@ -113,6 +113,11 @@ pub(crate) enum NotConst {
 pub(crate) trait ConstEnv {
     fn value(&self, path: &Path, res: &Res) -> Option<ConstValue>;
 
+    /// The number at a place of a constant table; nothing if it is no table, or has no such place.
+    fn entry(&self, _table: &Res, _place: i64) -> Option<Result<ConstValue, NotConst>> {
+        None
+    }
+
     /// Rounds a float to the type of the expression: each operation rounds once.
     fn round(&self, v: f64) -> f64 {
         v
@@ -138,6 +143,10 @@ pub(crate) fn eval(e: &Expr, env: &dyn ConstEnv) -> Result<ConstValue, NotConst>
             }
             env.value(path, res).ok_or(NotConst::Runtime)
         }
+        ExprKind::Index(table, place) => match (&table.kind, eval(place, env)?) {
+            (ExprKind::Path(_, res), ConstValue::Int(place)) => env.entry(res, place).unwrap_or(Err(NotConst::Runtime)),
+            _ => Err(NotConst::Runtime),
+        },
         ExprKind::Paren(a, _) => eval(a, env),
         ExprKind::As(a, ty) => cast(eval(a, env)?, ty, env),
         ExprKind::Unary(op, a) => match (op, eval(a, env)?) {

@@ -12,7 +12,7 @@ use crate::items::{self, Items};
 use crate::judge::of as judge;
 use crate::lower::host::undeclared;
 use crate::names::{self, Companion, Needed, text_of};
-use crate::shadow::Shadow;
+use crate::shadow::{Literals, Shadow};
 use crate::{depth, method, nearby, parse, pipeline, place, resolve, signature, told, usage};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -141,6 +141,7 @@ pub(crate) fn device_of(names: Names, attr: &TokenStream, item: TokenStream) -> 
         cx.error_help(Code::Arguments, semicolon, title, "remove the semicolon");
     }
     let mut shadow = Shadow::new(&krate, &func);
+    shadow.literals = Literals::of(&func);
     let body = shadow.body();
     let params = shadow.params();
     let ret = func.ret.as_ref().map(|t| (t.span, shadow.ty(t))).map(|(span, t)| quote_spanned!(span=> -> #t));
@@ -216,7 +217,7 @@ pub(crate) fn constant(attr: &TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     if chain::constant_elem(&parsed).is_none() {
-        let help = "a constant is an integer of 8 bits or more, `f32`, `f64` or `bool`";
+        let help = "a constant is an integer of 8 bits or more, `f32`, `f64` or `bool`, or an array of these";
         cx.error_help(Code::Parameter, parsed.ident.span(), "kernels cannot use a constant of this type", help);
         let published = Published {
             name: &parsed.ident,

@@ -1,6 +1,6 @@
 //! Device functions, constants and generic arguments that a kernel can use.
 
-use crate::ast::{Expr, Function, GenericArg, GenericArgValue, Path, Res, TypeKind, TypeRef};
+use crate::ast::{Expr, ExprKind, Function, GenericArg, GenericArgValue, Path, Res, TypeKind, TypeRef};
 use crate::consts::{self, ConstEnv, ConstValue, NotConst};
 use crate::ctxt::Diag;
 use proc_macro2::Span;
@@ -25,14 +25,50 @@ pub(crate) struct DeviceFn {
 /// A constant.
 #[derive(Debug)]
 pub(crate) struct Constant {
+    /// The type of the value, or of each number of a table.
     pub(crate) elem: Elem,
+    /// Whether it is an array of numbers.
+    pub(crate) is_table: bool,
     pub(crate) expr: Expr,
     pub(crate) items: Items,
 }
 
 impl Constant {
+    /// The value of a constant that is no table.
     pub(crate) fn value(&self) -> Result<ConstValue, NotConst> {
-        consts::eval(&self.expr, &ItemEnv { items: &self.items, elem: self.elem })
+        if self.is_table { Err(NotConst::Runtime) } else { self.eval(&self.expr) }
+    }
+
+    /// The numbers of a table.
+    pub(crate) fn entries(&self) -> Option<&[Expr]> {
+        match &self.expr.kind {
+            ExprKind::Array(list, _) if self.is_table => Some(list),
+            _ => None,
+        }
+    }
+
+    /// The number at a place of a table.
+    pub(crate) fn entry(&self, place: i64) -> Option<Result<ConstValue, NotConst>> {
+        let entry = usize::try_from(place).ok().and_then(|place| self.entries()?.get(place))?;
+        Some(self.eval(entry))
+    }
+
+    /// The place of the first value that cannot be evaluated, and why; or that of all, and a value.
+    pub(crate) fn checked(&self) -> (Span, Result<ConstValue, NotConst>) {
+        let Some(entries) = self.entries() else { return (self.expr.span, self.value()) };
+        let values = entries.iter().map(|e| (e.span, self.eval(e)));
+        let (mut broken, mut all) = (None, (self.expr.span, Err(NotConst::Runtime)));
+        for (span, value) in values {
+            match value {
+                Ok(_) => all = (span, value),
+                Err(_) => broken = broken.or(Some((span, value))),
+            }
+        }
+        broken.unwrap_or(all)
+    }
+
+    fn eval(&self, e: &Expr) -> Result<ConstValue, NotConst> {
+        consts::eval(e, &ItemEnv { items: &self.items, elem: self.elem })
     }
 }
 
@@ -45,6 +81,13 @@ impl ConstEnv for ItemEnv<'_> {
     fn value(&self, _: &Path, res: &Res) -> Option<ConstValue> {
         match res {
             Res::Constant(key) => self.items.constants.get(key)?.value().ok(),
+            _ => None,
+        }
+    }
+
+    fn entry(&self, table: &Res, place: i64) -> Option<Result<ConstValue, NotConst>> {
+        match table {
+            Res::Constant(key) => self.items.constants.get(key)?.entry(place),
             _ => None,
         }
     }
@@ -82,6 +125,13 @@ impl ConstEnv for FnEnv<'_> {
                     titan_core::ir::Const::Float(_, v) => Some(ConstValue::Float(v)),
                 }
             }
+            _ => None,
+        }
+    }
+
+    fn entry(&self, table: &Res, place: i64) -> Option<Result<ConstValue, NotConst>> {
+        match table {
+            Res::Constant(key) => self.items.constants.get(key)?.entry(place),
             _ => None,
         }
     }

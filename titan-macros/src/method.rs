@@ -37,7 +37,10 @@ impl Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Unary(UnOp),
-    Extremum(BinOp),
+    /// `x.min(y)` and other operations with one operand beside the receiver.
+    Binary(BinOp),
+    /// What is made of other operations ([`crate::lower`]'s `compose`).
+    Composed(Composed),
     Clamp,
     MulAdd,
     Cast,
@@ -103,6 +106,15 @@ pub(crate) enum Method {
     Pipe(PipeMethod),
 }
 
+/// An elementwise operation that is a few others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Composed {
+    IsFinite,
+    IsInfinite,
+    Signum,
+    TrailingZeros,
+}
+
 /// The method of this name for this receiver.
 pub(crate) fn lookup(recv: Receiver, name: &str) -> Option<Method> {
     match recv {
@@ -146,8 +158,14 @@ pub(crate) fn is_of_values(name: &str) -> bool {
 
 fn value(name: &str) -> Option<Method> {
     Some(match name {
-        "min" => Method::Extremum(BinOp::Min),
-        "max" => Method::Extremum(BinOp::Max),
+        "min" => Method::Binary(BinOp::Min),
+        "max" => Method::Binary(BinOp::Max),
+        "mul_hi" => Method::Binary(BinOp::MulHi),
+        "powf" => Method::Binary(BinOp::Powf),
+        "is_finite" => Method::Composed(Composed::IsFinite),
+        "is_infinite" => Method::Composed(Composed::IsInfinite),
+        "signum" => Method::Composed(Composed::Signum),
+        "trailing_zeros" => Method::Composed(Composed::TrailingZeros),
         "clamp" => Method::Clamp,
         "mul_add" => Method::MulAdd,
         "cast" => Method::Cast,

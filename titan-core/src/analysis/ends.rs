@@ -205,7 +205,15 @@ impl Run<'_> {
             BinOp::Mul => Some(EndOp::Mul),
             BinOp::Min => Some(EndOp::Min),
             BinOp::Max => Some(EndOp::Max),
-            BinOp::Div | BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => None,
+            BinOp::Div
+            | BinOp::Rem
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::Xor
+            | BinOp::Shl
+            | BinOp::Shr
+            | BinOp::MulHi
+            | BinOp::Powf => None,
         };
         match (&op.kind, &op.args[..]) {
             (OpKind::Const(Const::Int(_, v)), _) => i32::try_from(*v).map(End::Const).map_err(|_| computed()),

@@ -201,9 +201,16 @@ impl Context<'_> {
             BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => {
                 [a, b].into_iter().find_map(|v| self.distance(v, deep - 1))
             }
-            BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr => {
-                None
-            }
+            BinOp::Div
+            | BinOp::Rem
+            | BinOp::Min
+            | BinOp::Max
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::Xor
+            | BinOp::Shr
+            | BinOp::MulHi
+            | BinOp::Powf => None,
         }
     }
 

@@ -90,6 +90,15 @@ pub fn divisor(kernel: &Kernel, value: Value) -> u32 {
         },
         BinOp::Mul => (divisor(kernel, op.args[0]) * divisor(kernel, op.args[1])).min(128),
         BinOp::Add | BinOp::Sub => divisor(kernel, op.args[0]).min(divisor(kernel, op.args[1])),
-        BinOp::Div | BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr | BinOp::Min | BinOp::Max => 1,
+        BinOp::Div
+        | BinOp::Rem
+        | BinOp::And
+        | BinOp::Or
+        | BinOp::Xor
+        | BinOp::Shr
+        | BinOp::Min
+        | BinOp::Max
+        | BinOp::MulHi
+        | BinOp::Powf => 1,
     }
 }

@@ -361,7 +361,9 @@ const fn is_special(f: UnOp) -> bool {
         | UnOp::Trunc
         | UnOp::Round
         | UnOp::RoundTiesEven
-        | UnOp::IsNan => false,
+        | UnOp::IsNan
+        | UnOp::CountOnes
+        | UnOp::LeadingZeros => false,
     }
 }
 

@@ -72,6 +72,8 @@ fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
         BinOp::Rem if b == 0 => a,
         BinOp::Rem if signed => a.wrapping_rem(b),
         BinOp::Rem => (ua % ub).cast_signed(),
+        BinOp::MulHi => upper_half(e, a, b),
+        BinOp::Powf => return None,
         BinOp::And => a & b,
         BinOp::Or => a | b,
         BinOp::Xor => a ^ b,
@@ -111,6 +113,14 @@ fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> Option<i64> {
             }
         }
     })
+}
+
+/// The upper half of the product of two numbers of type `e`.
+fn upper_half(e: Elem, a: i64, b: i64) -> i64 {
+    let exact = |v: i64| if e.is_signed_int() { i128::from(v) } else { i128::from(v.cast_unsigned()) };
+    let product = exact(a).wrapping_mul(exact(b)) >> e.bits();
+    // At most 64 bits are left, and they are signed: a product of 128 bits has wrapped.
+    i64::try_from(product).unwrap_or(0)
 }
 
 fn less(e: Elem, a: i64, b: i64) -> bool {

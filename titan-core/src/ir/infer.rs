@@ -247,22 +247,31 @@ fn unary(op: UnOp, args: &[Ty]) -> Types {
         | UnOp::Round
         | UnOp::RoundTiesEven
         | UnOp::IsNan => e.is_arith_float(),
+        UnOp::CountOnes | UnOp::LeadingZeros => e.is_arith_int(),
     };
     if !ok {
-        return Err(not_for(&format!("`{op}`"), e));
+        let error = not_for(&format!("`{op}`"), e);
+        return Err(if matches!(op, UnOp::CountOnes | UnOp::LeadingZeros) { of_integers(error) } else { error });
     }
-    Ok(vec![if op == UnOp::IsNan { t.with_elem(Elem::Bool) } else { t }])
+    Ok(vec![op.of_another_element().map_or(t, |elem| t.with_elem(elem))])
 }
 
 fn binary(op: BinOp, args: &[Ty]) -> Types {
     let t = same_pair(args)?;
     let e = t.elem();
     let ok = match op {
-        BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Min | BinOp::Max => e.is_arith(),
-        BinOp::Rem | BinOp::Shl | BinOp::Shr => e.is_arith_int(),
+        BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max => e.is_arith(),
+        BinOp::MulHi | BinOp::Shl | BinOp::Shr => e.is_arith_int(),
+        BinOp::Powf => e.is_arith_float(),
         BinOp::And | BinOp::Or | BinOp::Xor => e.is_arith_int() || e == Elem::Bool,
     };
-    if ok { Ok(vec![t]) } else { Err(not_for(&format!("`{op}`"), e)) }
+    let error = || not_for(&format!("`{op}`"), e);
+    if ok { Ok(vec![t]) } else { Err(if op == BinOp::MulHi { of_integers(error()) } else { error() }) }
+}
+
+/// The help of an operation on the bits of integers.
+fn of_integers(error: TypeError) -> TypeError {
+    error.help("it takes integers; `.bitcast::<u32>()` reads the bits of an `f32` as an integer")
 }
 
 fn select(args: &[Ty]) -> Types {

@@ -9,7 +9,7 @@ use super::{AmdOp, Block, Const, Elem, LocalOp, NvOp, RegionOp, TileShape, TtgOp
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// Elementwise operations with one operand, whose result has the operand's type (for `is_nan`: `bool`).
+    /// Elementwise operations with one operand, whose result has the operand's type (for `is_nan`: `bool`; for numbers of bits: `u32`).
     UnOp {
         /// `-x`
         Neg = "neg",
@@ -53,6 +53,41 @@ named_enum! {
         RoundTiesEven = "round_ties_even",
         /// Whether the element is NaN
         IsNan = "is_nan",
+        /// The number of bits that are 1, integers only
+        CountOnes = "count_ones",
+        /// The number of zeros before the highest bit that is 1, integers only
+        LeadingZeros = "leading_zeros",
+    }
+}
+
+impl UnOp {
+    /// The element type of the result, if it is not that of the operand.
+    #[must_use]
+    pub const fn of_another_element(self) -> Option<Elem> {
+        match self {
+            UnOp::IsNan => Some(Elem::Bool),
+            UnOp::CountOnes | UnOp::LeadingZeros => Some(Elem::U32),
+            UnOp::Neg
+            | UnOp::Not
+            | UnOp::Abs
+            | UnOp::Exp
+            | UnOp::Exp2
+            | UnOp::Ln
+            | UnOp::Log2
+            | UnOp::Sqrt
+            | UnOp::Rsqrt
+            | UnOp::Recip
+            | UnOp::Sin
+            | UnOp::Cos
+            | UnOp::Tanh
+            | UnOp::Sigmoid
+            | UnOp::Erf
+            | UnOp::Floor
+            | UnOp::Ceil
+            | UnOp::Trunc
+            | UnOp::Round
+            | UnOp::RoundTiesEven => None,
+        }
     }
 }
 
@@ -67,7 +102,7 @@ named_enum! {
         Mul = "mul",
         /// `a / b`
         Div = "div",
-        /// `a % b`, integers only
+        /// `a % b`
         Rem = "rem",
         /// `a & b`
         And = "and",
@@ -83,6 +118,10 @@ named_enum! {
         Min = "min",
         /// Maximum
         Max = "max",
+        /// The upper half of the product, integers only
+        MulHi = "mul_hi",
+        /// `a` to the power of `b`, floats only
+        Powf = "powf",
     }
 }
 

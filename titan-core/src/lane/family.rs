@@ -132,6 +132,7 @@ impl OpKind {
             | OpKind::SharedBase
             | OpKind::Buffer(_)
             | OpKind::Int(_)
+            | OpKind::IntUn(_)
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
             | OpKind::Extend { .. }

@@ -68,6 +68,7 @@ impl Builder {
             | OpKind::NumPrograms(_)
             | OpKind::SharedBase
             | OpKind::Buffer(_)
+            | OpKind::IntUn(_)
             | OpKind::MulWide { .. }
             | OpKind::IntCmp { .. }
             | OpKind::Extend { .. }

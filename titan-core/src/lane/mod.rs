@@ -54,7 +54,7 @@ pub use flight::in_flight;
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 pub use nv::{GroupMma, GroupOperand, NvOp};
 pub use op::{
-    AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
+    AtomicFn, FloatBin, FloatTy, FloatUn, IntBin, IntUn, MmaAtom, Num, OpKind, Region, Role, Shuffle, Space, Ty, Vote,
 };
 pub use print::mnemonic;
 pub use scale::scale;

@@ -151,6 +151,16 @@ named_enum! {
 }
 
 named_enum! {
+    /// Integer operations with one operand of 32 bits, whose result has 32 bits.
+    IntUn {
+        /// The number of bits that are 1.
+        CountOnes = "count_ones",
+        /// The number of zeros before the highest bit that is 1; 32 if there is none.
+        LeadingZeros = "leading_zeros",
+    }
+}
+
+named_enum! {
     /// Float operations with two operands. Results are rounded once, to nearest even; subnormals are not flushed.
     FloatBin {
         /// Sum.
@@ -366,6 +376,8 @@ pub enum OpKind {
 
     /// Integer arithmetic.
     Int(IntBin),
+    /// Numbers of bits.
+    IntUn(IntUn),
     /// `b32 × b32 → b64`, signed or unsigned.
     MulWide {
         /// Whether the operands are signed.

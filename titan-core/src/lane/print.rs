@@ -78,6 +78,7 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::Buffer(buffer) => format!("buffer {buffer}"),
         OpKind::Access { region, write } => format!("{} {region:?}", if *write { "writes" } else { "reads" }),
         OpKind::Int(op) => op.to_string(),
+        OpKind::IntUn(op) => op.to_string(),
         OpKind::MulWide { signed } => format!("mul_wide.{}", sign(*signed)),
         OpKind::IntCmp { pred, signed } => format!("cmp.{pred}.{}", sign(*signed)),
         OpKind::Extend { from, signed, to } => format!("extend.{}{from}.{to}", sign(*signed)),

@@ -85,6 +85,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::SharedBase
         | OpKind::Buffer(_) => (vec![], vec![B32]),
         OpKind::Int(op) => return int(kind, *op, args),
+        OpKind::IntUn(_) => (vec![B32], vec![B32]),
         OpKind::MulWide { .. } => (vec![B32, B32], vec![B64]),
         OpKind::IntCmp { .. } => match args {
             [a, b] if a == b && *a != B16 => return Ok(vec![Pred]),

@@ -335,6 +335,7 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::Buffer(_)
         | OpKind::Access { .. }
         | OpKind::Int(_)
+        | OpKind::IntUn(_)
         | OpKind::MulWide { .. }
         | OpKind::IntCmp { .. }
         | OpKind::Extend { .. }

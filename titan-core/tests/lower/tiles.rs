@@ -300,7 +300,9 @@ fn binary(f: BinOp, x: i64, y: i64) -> i64 {
         BinOp::And => x & y,
         BinOp::Or => x | y,
         BinOp::Xor => x ^ y,
-        BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr => panic!("{f} is not run here"),
+        BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr | BinOp::MulHi | BinOp::Powf => {
+            panic!("{f} is not run here")
+        }
     }
 }
 

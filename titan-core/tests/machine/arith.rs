@@ -1,7 +1,7 @@
 //! Integer operations, written down once more, on 128 bits.
 
 use titan_core::ir::Pred;
-use titan_core::lane::{AtomicFn, IntBin, OpKind, Ty};
+use titan_core::lane::{AtomicFn, IntBin, IntUn, OpKind, Ty};
 
 fn bits(ty: Ty) -> u32 {
     match ty {
@@ -57,6 +57,8 @@ pub(crate) fn plain(kind: &OpKind, ty: Option<Ty>, args: &[u64]) -> Option<Vec<u
     Some(match (kind, args) {
         (OpKind::Const(_, c), []) => vec![*c],
         (OpKind::Int(op), [x, y]) => vec![int(*op, ty, *x, *y)?],
+        (OpKind::IntUn(IntUn::CountOnes), [x]) => vec![x.count_ones().into()],
+        (OpKind::IntUn(IntUn::LeadingZeros), [x]) => vec![u64::from((*x as u32).leading_zeros())],
         (OpKind::MulWide { signed: true }, [x, y]) => vec![(signed(32, *x) * signed(32, *y)) as u64],
         (OpKind::MulWide { signed: false }, [x, y]) => vec![(unsigned(32, *x) * unsigned(32, *y)) as u64],
         (OpKind::IntCmp { pred, signed: s }, [x, y]) => {

@@ -22,6 +22,16 @@ fn pred(p: Pred, order: std::cmp::Ordering) -> bool {
     }
 }
 
+/// The operations of two integers.
+fn of_integers() -> impl Iterator<Item = BinOp> {
+    BinOp::ALL.iter().copied().filter(|op| *op != BinOp::Powf)
+}
+
+/// The low 128 bits of a product, which are all of those that an upper half has.
+fn whole_product(x: i128, y: i128) -> i128 {
+    x.wrapping_mul(y)
+}
+
 macro_rules! of_type {
     ($name:ident, $t:ident, $elem:expr, $abs:expr) => {
         #[test]
@@ -49,8 +59,16 @@ macro_rules! of_type {
                     assert_eq!(call(&[bits(*x)]), bits(want), "{op} {x}");
                 }
             }
-            for op in BinOp::ALL {
-                let lane = Lane::new(&[elem, elem], |b, v| binary(b, &target, *op, elem, v[0], v[1]));
+            for op in [UnOp::CountOnes, UnOp::LeadingZeros] {
+                let lane = Lane::new(&[elem], |b, v| unary(b, &target, op, elem, v[0]));
+                let mut call = lane.call();
+                for x in &xs {
+                    let want = if op == UnOp::CountOnes { x.count_ones() } else { x.leading_zeros() };
+                    assert_eq!(call(&[bits(*x)]), u64::from(want), "{op} {x}");
+                }
+            }
+            for op in of_integers() {
+                let lane = Lane::new(&[elem, elem], |b, v| binary(b, &target, op, elem, v[0], v[1]));
                 let mut call = lane.call();
                 for x in &xs {
                     for y in &xs {
@@ -96,6 +114,8 @@ macro_rules! of_type {
                             }
                             BinOp::Min => x.min(y),
                             BinOp::Max => x.max(y),
+                            BinOp::MulHi => (whole_product(x.into(), y.into()) >> $t::BITS) as $t,
+                            BinOp::Powf => panic!("not of integers"),
                         };
                         assert_eq!(call(&[bits(x), bits(y)]), bits(want), "{x} {op} {y}");
                     }
@@ -139,20 +159,20 @@ fn constants_fold_to_what_they_would_compute() {
     for elem in [Elem::I8, Elem::U8, Elem::I32, Elem::U32, Elem::I64, Elem::U64] {
         let bits = |v| Lane::new(&[], |b, _| constant(b, titan_core::ir::Const::Int(elem, v))).call()(&[]);
         let xs = [0i64, 1, -1, 5, 127, -128, i64::MIN, i64::MAX].map(|x| (x, bits(x)));
-        for op in BinOp::ALL {
-            let open = Lane::new(&[elem, elem], |b, v| binary(b, &target, *op, elem, v[0], v[1]));
+        for op in of_integers() {
+            let open = Lane::new(&[elem, elem], |b, v| binary(b, &target, op, elem, v[0], v[1]));
             let mut open = open.call();
             for y in [0i64, 1, 2, 3, 7, 8, 9, 31, 32, 64, -1, -8, 127] {
                 let c = titan_core::ir::Const::Int(elem, y);
                 let half = Lane::new(&[elem], |b, v| {
                     let y = constant(b, c);
-                    binary(b, &target, *op, elem, v[0], y)
+                    binary(b, &target, op, elem, v[0], y)
                 });
                 let (mut half, y_bits) = (half.call(), bits(y));
                 for (x, x_bits) in xs {
                     let both = Lane::new(&[], |b, _| {
                         let (x, y) = (constant(b, titan_core::ir::Const::Int(elem, x)), constant(b, c));
-                        binary(b, &target, *op, elem, x, y)
+                        binary(b, &target, op, elem, x, y)
                     });
                     let want = open(&[x_bits, y_bits]);
                     assert_eq!(half(&[x_bits]), want, "{x} {op} constant {y} of {elem}");

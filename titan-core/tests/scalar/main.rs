@@ -7,5 +7,7 @@ mod floats;
 mod functions;
 mod harness;
 mod ints;
+mod powers;
 mod quotients;
+mod remainders;
 mod wide;

@@ -96,6 +96,11 @@ impl Wide {
         Wide::ln(x) * LN_2.inverse()
     }
 
+    /// xʸ for x > 0, by way of e^(y · ln x), and 2ⁿ by which it is to be multiplied: to about 90 bits where the exponent has ten.
+    pub(crate) fn pow(x: f64, y: f64) -> (Wide, i32) {
+        (Wide::ln(x) * Wide::from(y)).exp_parts()
+    }
+
     /// 1 / (1 + e⁻ˣ), by way of e^−|x|.
     pub(crate) fn sigmoid(x: f64) -> Wide {
         let e = Wide::from(-x.abs().min(750.0)).exp();

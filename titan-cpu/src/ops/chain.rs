@@ -69,7 +69,16 @@ pub(crate) fn chain(first: BinOp, second: BinOp, swapped: bool) -> Option<TileFn
         BinOp::Sub => then::<Sub>(second, swapped),
         BinOp::Mul => then::<Mul>(second, swapped),
         BinOp::Div => then::<Div>(second, swapped),
-        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr | BinOp::Min | BinOp::Max => None,
+        BinOp::Rem
+        | BinOp::And
+        | BinOp::Or
+        | BinOp::Xor
+        | BinOp::Shl
+        | BinOp::Shr
+        | BinOp::Min
+        | BinOp::Max
+        | BinOp::MulHi
+        | BinOp::Powf => None,
     }
 }
 
@@ -82,6 +91,17 @@ fn then<F: Op>(second: BinOp, swapped: bool) -> Option<TileFn> {
         (BinOp::Sub, true) => Some(chain_tile::<F, SubFrom>),
         (BinOp::Div, false) => Some(chain_tile::<F, Div>),
         (BinOp::Div, true) => Some(chain_tile::<F, DivInto>),
-        (BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr | BinOp::Min, _) => None,
+        (
+            BinOp::Rem
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::Xor
+            | BinOp::Shl
+            | BinOp::Shr
+            | BinOp::Min
+            | BinOp::MulHi
+            | BinOp::Powf,
+            _,
+        ) => None,
     }
 }

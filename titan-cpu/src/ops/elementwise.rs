@@ -1,7 +1,7 @@
 //! The table of elementwise operations: the loop for each operation and element type.
 
 use super::ElementFn;
-use super::number::{Bit, Float, Integer, Number};
+use super::number::{Bit, Float, Integer, Number, Words};
 use crate::rep::Rep;
 use crate::simd::{BASELINE_FMA, Isa, Loop};
 use half::{bf16, f16};
@@ -89,8 +89,10 @@ macro_rules! binaries {
         }
     )*};
 }
-binaries! { Number: Add add Sub sub Mul mul Div div Min min Max max }
-binaries! { Integer: Rem rem And and Or or Xor xor Shl shl Shr shr }
+binaries! { Number: Add add Sub sub Mul mul Div div Rem rem Min min Max max }
+binaries! { Words: MulHi mul_hi }
+binaries! { Float: Powf powf }
+binaries! { Integer: And and Or or Xor xor Shl shl Shr shr }
 
 macro_rules! predicates {
     ($($name:ident $op:tt)*) => {$(
@@ -161,6 +163,19 @@ impl<T: Float> Unary<T, u8> for IsNan {
     }
 }
 
+macro_rules! counts {
+    ($($name:ident $method:ident)*) => {$(
+        struct $name;
+        impl<T: Words> Unary<T, u32> for $name {
+            #[inline(always)]
+            fn eval<const FMA: bool>(a: T) -> u32 {
+                a.$method()
+            }
+        }
+    )*};
+}
+counts! { CountOnes count_ones LeadingZeros leading_zeros }
+
 /// `$name::<Op>(elem)`: the functions of an operation, if the operation supports the element type.
 macro_rules! tables {
     ($($name:ident $make:ident $op:ident $to:ident: $($elem:ident $t:ty),*;)*) => {$(
@@ -171,6 +186,7 @@ macro_rules! tables {
     )*};
     (@ same $t:ty) => { $t };
     (@ bool $t:ty) => { u8 };
+    (@ count $t:ty) => { u32 };
 }
 tables! {
     unary_numbers unary_fn Unary same: F64 f64, F32 f32, F16 f16, Bf16 bf16,
@@ -178,6 +194,8 @@ tables! {
     unary_bits unary_fn Unary same: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8, Bool Bit;
     unary_floats unary_fn Unary same: F64 f64, F32 f32, F16 f16, Bf16 bf16;
     float_tests unary_fn Unary bool: F64 f64, F32 f32, F16 f16, Bf16 bf16;
+    int_counts unary_fn Unary count: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
+    float_pairs binary_fn Binary same: F64 f64, F32 f32, F16 f16, Bf16 bf16;
     numbers binary_fn Binary same: F64 f64, F32 f32, F16 f16, Bf16 bf16,
         I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
     integers binary_fn Binary same: I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
@@ -210,6 +228,8 @@ pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
         UnOp::Round => unary_floats::<Round>(e),
         UnOp::RoundTiesEven => unary_floats::<RoundTiesEven>(e),
         UnOp::IsNan => float_tests::<IsNan>(e),
+        UnOp::CountOnes => int_counts::<CountOnes>(e),
+        UnOp::LeadingZeros => int_counts::<LeadingZeros>(e),
     }
 }
 
@@ -222,7 +242,9 @@ pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
         BinOp::Div => numbers::<Div>(e),
         BinOp::Min => numbers::<Min>(e),
         BinOp::Max => numbers::<Max>(e),
-        BinOp::Rem => integers::<Rem>(e),
+        BinOp::Rem => numbers::<Rem>(e),
+        BinOp::MulHi => integers::<MulHi>(e),
+        BinOp::Powf => float_pairs::<Powf>(e),
         BinOp::Shl => integers::<Shl>(e),
         BinOp::Shr => integers::<Shr>(e),
         BinOp::And => bits::<And>(e),

@@ -16,12 +16,13 @@ use crate::rep::{Rep, bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 use half::{bf16, f16};
 use titan_core::num;
 
-/// Elements with `+ - * /`.
+/// Elements with `+ - * / %`.
 pub(crate) trait Number: Rep {
     fn add(self, b: Self) -> Self;
     fn sub(self, b: Self) -> Self;
     fn mul(self, b: Self) -> Self;
     fn div(self, b: Self) -> Self;
+    fn rem(self, b: Self) -> Self;
     fn min(self, b: Self) -> Self;
     fn max(self, b: Self) -> Self;
     fn neg(self) -> Self;
@@ -30,13 +31,19 @@ pub(crate) trait Number: Rep {
 
 /// Integers, and `bool` for the bitwise ones.
 pub(crate) trait Integer: Rep {
-    fn rem(self, b: Self) -> Self;
     fn and(self, b: Self) -> Self;
     fn or(self, b: Self) -> Self;
     fn xor(self, b: Self) -> Self;
     fn shl(self, b: Self) -> Self;
     fn shr(self, b: Self) -> Self;
     fn not(self) -> Self;
+}
+
+/// Integers without `bool`.
+pub(crate) trait Words: Rep {
+    fn mul_hi(self, b: Self) -> Self;
+    fn count_ones(self) -> u32;
+    fn leading_zeros(self) -> u32;
 }
 
 /// Floats with arithmetic. `FMA` states that `mul_add` is one instruction here.
@@ -60,6 +67,7 @@ pub(crate) trait Float: Number {
     fn round_ties_even<const FMA: bool>(self) -> Self;
     fn is_nan(self) -> u8;
     fn mul_add(self, b: Self, c: Self) -> Self;
+    fn powf(self, b: Self) -> Self;
     /// Whether `sin` and `cos` cannot reduce the argument.
     fn is_huge(self) -> bool;
     /// Applies `f` to the number.
@@ -67,19 +75,19 @@ pub(crate) trait Float: Number {
 }
 
 macro_rules! integers {
-    ($($t:ident $unsigned:ident $abs:expr;)*) => {$(
+    ($($t:ident $unsigned:ident $wide:ident $abs:expr;)*) => {$(
         impl Number for $t {
             #[inline(always)] fn add(self, b: Self) -> Self { self.wrapping_add(b) }
             #[inline(always)] fn sub(self, b: Self) -> Self { self.wrapping_sub(b) }
             #[inline(always)] fn mul(self, b: Self) -> Self { self.wrapping_mul(b) }
             #[inline(always)] fn div(self, b: Self) -> Self { if b == 0 { 0 } else { self.wrapping_div(b) } }
+            #[inline(always)] fn rem(self, b: Self) -> Self { if b == 0 { self } else { self.wrapping_rem(b) } }
             #[inline(always)] fn min(self, b: Self) -> Self { if b < self { b } else { self } }
             #[inline(always)] fn max(self, b: Self) -> Self { if b > self { b } else { self } }
             #[inline(always)] fn neg(self) -> Self { self.wrapping_neg() }
             #[inline(always)] fn abs(self) -> Self { $abs(self) }
         }
         impl Integer for $t {
-            #[inline(always)] fn rem(self, b: Self) -> Self { if b == 0 { self } else { self.wrapping_rem(b) } }
             #[inline(always)] fn and(self, b: Self) -> Self { self & b }
             #[inline(always)] fn or(self, b: Self) -> Self { self | b }
             #[inline(always)] fn xor(self, b: Self) -> Self { self ^ b }
@@ -95,12 +103,17 @@ macro_rules! integers {
             }
             #[inline(always)] fn not(self) -> Self { !self }
         }
+        impl Words for $t {
+            #[inline(always)] fn mul_hi(self, b: Self) -> Self { ((self as $wide * b as $wide) >> $t::BITS) as $t }
+            #[inline(always)] fn count_ones(self) -> u32 { $t::count_ones(self) }
+            #[inline(always)] fn leading_zeros(self) -> u32 { $t::leading_zeros(self) }
+        }
     )*};
 }
 integers! {
-    i64 u64 i64::wrapping_abs; i32 u32 i32::wrapping_abs; i16 u16 i16::wrapping_abs; i8 u8 i8::wrapping_abs;
-    u64 u64 std::convert::identity; u32 u32 std::convert::identity; u16 u16 std::convert::identity;
-    u8 u8 std::convert::identity;
+    i64 u64 i128 i64::wrapping_abs; i32 u32 i64 i32::wrapping_abs; i16 u16 i32 i16::wrapping_abs;
+    i8 u8 i32 i8::wrapping_abs; u64 u64 u128 std::convert::identity; u32 u32 u64 std::convert::identity;
+    u16 u16 u32 std::convert::identity; u8 u8 u32 std::convert::identity;
 }
 
 /// A `bool` in its buffer form, 0 or 1, so that `!` is not that of `u8`.
@@ -120,10 +133,6 @@ impl Rep for Bit {
 }
 
 impl Integer for Bit {
-    #[inline(always)]
-    fn rem(self, _: Self) -> Self {
-        self
-    }
     #[inline(always)]
     fn and(self, b: Self) -> Self {
         Bit(self.0 & b.0)
@@ -157,6 +166,7 @@ macro_rules! floats {
             #[inline(always)] fn sub(self, b: Self) -> Self { self - b }
             #[inline(always)] fn mul(self, b: Self) -> Self { self * b }
             #[inline(always)] fn div(self, b: Self) -> Self { self / b }
+            #[inline(always)] fn rem(self, b: Self) -> Self { self % b }
             #[inline(always)] fn min(self, b: Self) -> Self {
                 // Equal numbers have equal bits, except zeros, of which the negative one is the smaller.
                 let equal = $t::from_bits(self.to_bits() | b.to_bits());
@@ -193,6 +203,7 @@ macro_rules! floats {
             #[inline(always)] fn round_ties_even<const FMA: bool>(self) -> Self { $t::round_ties_even(self) }
             #[inline(always)] fn is_nan(self) -> u8 { u8::from($t::is_nan(self)) }
             #[inline(always)] fn mul_add(self, b: Self, c: Self) -> Self { num::fma(self, b, c) }
+            #[inline(always)] fn powf(self, b: Self) -> Self { libm::pow(self.into(), b.into()) as $t }
             #[inline(always)] fn is_huge(self) -> bool { math::$m::is_huge(self) }
             fn huge(self, f: fn(f64) -> f64) -> Self { f(self.into()) as $t }
         }
@@ -214,6 +225,7 @@ macro_rules! halves {
             #[inline(always)] fn sub(self, b: Self) -> Self { $from($to(self) - $to(b)) }
             #[inline(always)] fn mul(self, b: Self) -> Self { $from($to(self) * $to(b)) }
             #[inline(always)] fn div(self, b: Self) -> Self { $from($to(self) / $to(b)) }
+            #[inline(always)] fn rem(self, b: Self) -> Self { $from($to(self) % $to(b)) }
             #[inline(always)] fn min(self, b: Self) -> Self { $from(Number::min($to(self), $to(b))) }
             #[inline(always)] fn max(self, b: Self) -> Self { $from(Number::max($to(self), $to(b))) }
             #[inline(always)] fn neg(self) -> Self { $t::from_bits(self.to_bits() ^ 0x8000) }
@@ -227,6 +239,7 @@ macro_rules! halves {
                 let product = f64::from($to(self)) * f64::from($to(b));
                 $t::from_bits($from_f64(sum_to_odd(product, f64::from($to(c)))))
             }
+            #[inline(always)] fn powf(self, b: Self) -> Self { $from(Float::powf($to(self), $to(b))) }
             #[inline(always)] fn is_huge(self) -> bool { math::single::is_huge($to(self)) }
             fn huge(self, f: fn(f64) -> f64) -> Self { $from(f($to(self).into()) as f32) }
         }

@@ -167,7 +167,7 @@ fn unary_operations() {
             }
         }
     }
-    assert_eq!(count, 2 * 12 + 9 + 18 * 4);
+    assert_eq!(count, 2 * 12 + 9 + 18 * 4 + 2 * 8);
 }
 
 #[test]
@@ -177,14 +177,17 @@ fn binary_operations() {
         for e in Elem::ALL {
             let kind = OpKind::Binary(*op);
             if legal(&kind, &[e, e]).is_some() {
-                let want = |x: &[i64]| Want::Bits(scalar::binary(*op, e, x[0], x[1]));
+                let want = |x: &[i64]| match op {
+                    BinOp::Powf => scalar::power(e, x[0], x[1]),
+                    _ => Want::Bits(scalar::binary(*op, e, x[0], x[1])),
+                };
                 check(&kind, &[e, e], &pairs(&special(e, 5), &special(e, 6)), &want);
                 check_ranks(&kind, &[e, e], &want);
                 count += 1;
             }
         }
     }
-    assert_eq!(count, 6 * 12 + 3 * 8 + 3 * 9);
+    assert_eq!(count, 7 * 12 + 3 * 8 + 3 * 9 + 4);
 }
 
 #[test]

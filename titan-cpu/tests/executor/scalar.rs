@@ -51,6 +51,8 @@ pub(crate) fn unary(op: UnOp, e: Elem, bits: i64) -> Want {
             UnOp::Neg => cut(e, -v),
             UnOp::Abs => cut(e, v.abs()),
             UnOp::Not if e == Elem::Bool => 1 - bits,
+            UnOp::CountOnes => (0..e.bits()).map(|bit| bits >> bit & 1).sum(),
+            UnOp::LeadingZeros => (0..e.bits()).rev().take_while(|bit| bits >> bit & 1 == 0).count() as i64,
             _ => cut(e, !v),
         });
     }
@@ -68,7 +70,7 @@ pub(crate) fn unary(op: UnOp, e: Elem, bits: i64) -> Want {
         UnOp::Round => exact(x.round()),
         UnOp::RoundTiesEven => exact(x.round_ties_even()),
         UnOp::IsNan => Want::Bits(x.is_nan().into()),
-        UnOp::Not => Want::Bits(0),
+        UnOp::Not | UnOp::CountOnes | UnOp::LeadingZeros => Want::Bits(0),
         UnOp::Rsqrt => Want::Near(1.0 / x.sqrt(), 2.0, 0.0),
         UnOp::Exp => Want::Near(libm::exp(x), 2.0, 0.0),
         UnOp::Exp2 => Want::Near(libm::exp2(x), 2.0, 0.0),
@@ -137,6 +139,11 @@ fn max_finite(e: Elem) -> f64 {
     }
 }
 
+/// A power, by the platform's function and not by that of the executor.
+pub(crate) fn power(e: Elem, a: i64, b: i64) -> Want {
+    Want::Near(of_bits(e, a).powf(of_bits(e, b)), 1.0, 0.0)
+}
+
 pub(crate) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
     if e.is_float() {
         let (x, y) = (of_bits(e, a), of_bits(e, b));
@@ -145,6 +152,7 @@ pub(crate) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
             BinOp::Sub => bits_of(e, x - y),
             BinOp::Mul => bits_of(e, x * y),
             BinOp::Div => bits_of(e, x / y),
+            BinOp::Rem => bits_of(e, x % y),
             BinOp::Min => {
                 if x.is_nan() || !y.is_nan() && less(y, x) {
                     b
@@ -201,6 +209,8 @@ pub(crate) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
         }
         BinOp::Min => x.min(y),
         BinOp::Max => x.max(y),
+        BinOp::MulHi => x.wrapping_mul(y) >> e.bits(),
+        BinOp::Powf => panic!("not of integers"),
     };
     if e == Elem::Bool { (value & 1) as i64 } else { cut(e, value) }
 }

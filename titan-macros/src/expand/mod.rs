@@ -145,7 +145,7 @@ impl Expansion<'_> {
             const _: () = {
                 // Operations of scalars are methods of these traits.
                 #[allow(unused_imports)]
-                use #krate::lang::{Cast as _, Float as _};
+                use #krate::lang::{Cast as _, Float as _, Int as _, Num as _};
                 #(#aliases)*
                 #roles
                 #quiet

@@ -6,11 +6,11 @@ use super::misfit::extents;
 use super::pipe::PipeTy;
 use super::{ITy, Infer, S};
 use crate::ast::{Expr, ExprKind};
-use crate::method::{self, Receiver, lookup};
+use crate::method::{self, Method, Receiver, lookup};
 use crate::usage;
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
-use titan_core::ir::{Access, Elem, UnOp};
+use titan_core::ir::{Access, Elem};
 
 impl Infer<'_> {
     /// A value of one kind where another is expected.
@@ -183,7 +183,10 @@ impl Infer<'_> {
             }
             ITy::Row(..) | ITy::Col(..) if known(Receiver::Tile) => {
                 let line = if matches!(ty, ITy::Row(..)) { "row" } else { "col" };
-                let dots = if UnOp::from_name(&text).is_some() { "" } else { ".." };
+                let dots = match lookup(Receiver::Tile, &text) {
+                    Some(Method::Unary(_) | Method::Composed(_)) => "",
+                    _ => "..",
+                };
                 format!("apply it before `.{line}()`: `x.{text}({dots}).{line}()`")
             }
             ITy::Row(..) | ITy::Col(..) => {

@@ -64,9 +64,28 @@ impl Infer<'_> {
                         bound.consts.push((name, v));
                     }
                 }
-                _ => {}
+                (GenericKind::ConstBool, value) => match self.flag(value) {
+                    Some(flag) => bound.flags.push((name, flag)),
+                    None => {
+                        let title = format!("`{name}` of `{}` is `true` or `false`", dev.func.name);
+                        self.cx.error_help(Code::ConstEval, arg.span, title, "write one of them, or a constant parameter");
+                    }
+                },
+                (GenericKind::Elem, crate::ast::GenericArgValue::Const(_)) => {}
             }
         }
+    }
+
+    /// The value of a generic argument that is a `bool`.
+    fn flag(&self, arg: &crate::ast::GenericArgValue) -> Option<bool> {
+        let value = match arg {
+            crate::ast::GenericArgValue::Const(e) => crate::consts::eval(e, &self.env).ok()?,
+            crate::ast::GenericArgValue::Type(t) => match &t.kind {
+                TypeKind::Elem(name, _) => *self.env.generics.consts.get(&name.to_string())?,
+                _ => return None,
+            },
+        };
+        if let ConstValue::Bool(flag) = value { Some(flag) } else { None }
     }
 
     /// Matches the type of a parameter against that of an argument, and binds the generic parameters in it.
@@ -258,6 +277,7 @@ struct Bound {
     elems: Vec<(String, E)>,
     shapes: Vec<(String, S)>,
     consts: Vec<(String, i64)>,
+    flags: Vec<(String, bool)>,
 }
 
 impl Bound {
@@ -265,7 +285,12 @@ impl Bound {
         Generics {
             elems: self.elems.iter().filter_map(|(n, e)| Some((n.clone(), infer.elem_of(*e)?))).collect(),
             shapes: self.shapes.iter().filter_map(|(n, s)| Some((n.clone(), infer.shape_of(*s)?))).collect(),
-            consts: self.consts.iter().map(|(n, v)| (n.clone(), ConstValue::Int(*v))).collect(),
+            consts: self
+                .consts
+                .iter()
+                .map(|(n, v)| (n.clone(), ConstValue::Int(*v)))
+                .chain(self.flags.iter().map(|(n, v)| (n.clone(), ConstValue::Bool(*v))))
+                .collect(),
         }
     }
 }

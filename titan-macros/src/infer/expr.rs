@@ -7,6 +7,9 @@ use proc_macro2::Span;
 use titan_core::diag::{Code, counted};
 use titan_core::ir::Elem;
 
+/// The most elements of an array that is indexed at run time: each but one costs a selection.
+const TABLE: usize = 256;
+
 impl Infer<'_> {
     pub(super) fn block(&mut self, block: &Block) -> ITy {
         let mut last = ITy::Unit;
@@ -147,7 +150,13 @@ impl Infer<'_> {
                 let name = path.last().map(ToString::to_string).unwrap_or_default();
                 self.env.elem(&generic).and_then(|e| consts::assoc(e, &name)).map(titan_core::ir::Const::elem)
             }
-            Res::Constant(key) => self.env.items.constants.get(key).map(|c| c.elem),
+            Res::Constant(key) => {
+                let constant = self.env.items.constants.get(key);
+                if let Some((entries, elem)) = constant.and_then(|c| Some((c.entries()?, c.elem))) {
+                    return ITy::Array(Box::new(ITy::Scalar(self.known(elem))), entries.len());
+                }
+                constant.map(|c| c.elem)
+            }
             Res::None => return ITy::Unknown,
         };
         match elem {
@@ -284,9 +293,39 @@ impl Infer<'_> {
                 );
                 ITy::Unknown
             }
-            Err(_) => {
-                let help = "arrays are indexed by constants; put data that is indexed at run time in a tensor";
-                self.cx.error_help(Code::Syntax, index.span, "the index of an array must be a constant", help);
+            Err(_) => self.chosen(*item, n, &got, index.span),
+        }
+    }
+
+    /// The type of an element of an array at a place that is known only at run time.
+    fn chosen(&mut self, item: ITy, n: usize, place: &ITy, span: Span) -> ITy {
+        let fits = match place {
+            ITy::Scalar(e) | ITy::Tile(e, _) => self.elem_of(*e).is_none_or(|e| e == Elem::I32),
+            ITy::Unknown | ITy::Never => return ITy::Unknown,
+            _ => false,
+        };
+        if !fits {
+            let title = format!("an array is indexed by an `i32` or a tile of `i32`, not by {}", self.describe(place));
+            self.cx.error_help(Code::IndexType, span, title, "convert it by `.cast::<i32>()`, if all values fit");
+            return ITy::Unknown;
+        }
+        if n > TABLE {
+            let title = format!("an array of {n} elements is indexed at run time; at most {TABLE} are chosen from");
+            let help = "put them in a tensor, and read it by `x.gather([i])` or `x.get([i])`";
+            self.cx.error_help(Code::Arguments, span, title, help);
+            return ITy::Unknown;
+        }
+        match (item, place) {
+            (ITy::Scalar(e), ITy::Tile(_, s)) => ITy::Tile(e, *s),
+            (item @ (ITy::Scalar(_) | ITy::Tile(..)), ITy::Scalar(_)) => item,
+            (ITy::Unknown | ITy::Never, _) => ITy::Unknown,
+            (item, _) => {
+                let title = format!(
+                    "the elements of this array are {}, which are not chosen at run time",
+                    self.describe(&item)
+                );
+                let help = "arrays of numbers are indexed by an `i32` or a tile of them, arrays of tiles by an `i32`";
+                self.cx.error_help(Code::Arguments, span, title, help);
                 ITy::Unknown
             }
         }

@@ -3,10 +3,10 @@
 use super::{ITy, Infer, S, TensorTy, pipe};
 use crate::ast::{Expr, ExprKind, GenericArg, GenericArgValue, Res};
 use crate::items;
-use crate::method::{Method, Receiver, lookup};
+use crate::method::{Composed, Method, Receiver, lookup};
 use proc_macro2::{Ident, Span};
 use titan_core::diag::Code;
-use titan_core::ir::{Elem, TileShape, UnOp};
+use titan_core::ir::{Elem, TileShape};
 
 /// A method call.
 pub(super) struct Call<'a> {
@@ -156,13 +156,20 @@ impl Infer<'_> {
         match method {
             Method::Unary(op) => {
                 self.takes(call, 0);
-                match (op, recv) {
-                    (UnOp::IsNan, ITy::Tile(_, s)) => ITy::Tile(self.known(Elem::Bool), *s),
-                    (UnOp::IsNan, _) => ITy::Scalar(self.known(Elem::Bool)),
-                    _ => recv.clone(),
-                }
+                self.of_element(recv, op.of_another_element())
             }
-            Method::Extremum(_) => {
+            Method::Composed(composed) => {
+                self.takes(call, 0);
+                self.of_element(
+                    recv,
+                    match composed {
+                        Composed::IsFinite | Composed::IsInfinite => Some(Elem::Bool),
+                        Composed::TrailingZeros => Some(Elem::U32),
+                        Composed::Signum => None,
+                    },
+                )
+            }
+            Method::Binary(_) => {
                 if self.takes(call, 1) {
                     self.operand(recv, &call.args[0]);
                 }
@@ -189,6 +196,15 @@ impl Infer<'_> {
                 ITy::Tile(e, s) => self.tile_method(method, *e, *s, call),
                 other => self.no_method(other, None, call.name),
             },
+        }
+    }
+
+    /// The type of a result with the shape of the receiver and this element, or the receiver's.
+    fn of_element(&mut self, recv: &ITy, elem: Option<Elem>) -> ITy {
+        match (elem, recv) {
+            (None, _) => recv.clone(),
+            (Some(elem), ITy::Tile(_, s)) => ITy::Tile(self.known(elem), *s),
+            (Some(elem), _) => ITy::Scalar(self.known(elem)),
         }
     }
 

@@ -76,7 +76,6 @@ impl Infer<'_> {
             BinaryOp::Shl | BinaryOp::Shr if elem.is_float() => {
                 "it shifts integers; multiply a float by a power of two"
             }
-            BinaryOp::Rem if elem.is_float() => "it takes integers; for floats, write `x - (x / n).trunc() * n`",
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor if elem.is_arith_float() => {
                 "it takes `bool` and integers; `.bitcast::<u32>()` reads the bits of an `f32` as an integer"
             }
@@ -193,12 +192,13 @@ fn has_operator(op: BinaryOp, elem: Elem) -> bool {
         | BinaryOp::Sub
         | BinaryOp::Mul
         | BinaryOp::Div
+        | BinaryOp::Rem
         | BinaryOp::Lt
         | BinaryOp::Le
         | BinaryOp::Gt
         | BinaryOp::Ge => elem.is_arith(),
         BinaryOp::Eq | BinaryOp::Ne => elem.is_arith() || elem == Elem::Bool,
-        BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => elem.is_arith_int(),
+        BinaryOp::Shl | BinaryOp::Shr => elem.is_arith_int(),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => elem.is_arith_int() || elem == Elem::Bool,
     }
 }

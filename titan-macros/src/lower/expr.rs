@@ -167,6 +167,7 @@ impl FnLower<'_, '_, '_> {
                 Some(c) => Ok(Val::Value(self.sh.b.constant(c))),
                 None => Err(self.internal(e.span, "an unknown constant")),
             },
+            Res::Constant(key) if self.env.items.constants.get(key).is_some_and(|c| c.is_table) => self.table(e, key),
             Res::Assoc(_) | Res::Constant(_) => {
                 let elem = self.scalar_elem(e)?;
                 let value = match consts::eval(e, &self.env) {
@@ -214,6 +215,7 @@ impl FnLower<'_, '_, '_> {
     fn index(&mut self, base: &Expr, index: &Expr) -> Lowered<Val> {
         let base = self.expr(base)?;
         match (base, consts::eval(index, &self.env)) {
+            (Val::Array(list), Err(_)) => self.chosen(list, index),
             (Val::Array(list), Ok(ConstValue::Int(i))) => {
                 let item = usize::try_from(i).ok().and_then(|i| list.into_iter().nth(i));
                 item.ok_or_else(|| self.internal(index.span, "an index out of range"))

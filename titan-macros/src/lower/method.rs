@@ -21,7 +21,8 @@ impl FnLower<'_, '_, '_> {
         let one = |s: &mut Self, kind, args: &[Value]| s.op(span, kind, args).map(Val::Value);
         match method {
             Method::Unary(op) => one(self, OpKind::Unary(op), &[v]),
-            Method::Extremum(op) => {
+            Method::Composed(composed) => self.composed(composed, v, span).map(Val::Value),
+            Method::Binary(op) => {
                 let b = self.operand(v, &args[0])?;
                 let a = self.widen(v, b, span)?;
                 one(self, OpKind::Binary(op), &[a, b])

@@ -5,6 +5,7 @@
 
 mod assigned;
 mod call;
+mod compose;
 mod control;
 mod expr;
 pub(crate) mod host;
@@ -14,6 +15,7 @@ mod method;
 mod ops;
 mod own;
 mod pipe;
+mod table;
 mod val;
 
 use crate::ast::{Function, Pat, PatKind, VarId};

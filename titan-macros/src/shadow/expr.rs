@@ -13,7 +13,7 @@ use titan_core::ir::Elem;
 const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
 
 /// Methods that become functions of `titan::lang::ops`, because Rust's own methods of scalars differ in special cases.
-const OP_METHODS: [&str; 4] = ["abs", "min", "max", "clamp"];
+const OP_METHODS: [&str; 6] = ["abs", "min", "max", "clamp", "mul_hi", "powf"];
 
 impl Shadow<'_> {
     pub(super) fn block(&mut self, b: &Block) -> TokenStream {
@@ -72,7 +72,7 @@ impl Shadow<'_> {
             ExprKind::Path(path, _) => self.path(path),
             ExprKind::Unary(op, a) => self.unary(*op, a, span),
             ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = self.neighbours(a, b);
                 self.op(op.name(), span, quote!(#a, #b))
             }
             ExprKind::Lazy(op, a, b) => {
@@ -87,13 +87,20 @@ impl Shadow<'_> {
                 quote_spanned!(span=> #a = #b)
             }
             ExprKind::AssignOp(op, a, b) => {
-                let (a, b) = (self.expr(a), self.expr(b));
+                let (a, b) = self.neighbours(a, b);
                 let value = self.op(op.name(), span, quote!(#a, #b));
                 quote_spanned!(span=> #a = #value)
             }
             ExprKind::Call { path, callee, args, paren } => {
                 let elem = self.elems.get(&e.id).copied();
                 self.call(path, callee, args, *paren, elem)
+            }
+            ExprKind::Method { recv, name, args, .. }
+                if OP_METHODS.contains(&name.to_string().as_str()) && !self.is_literal(recv) =>
+            {
+                let recv = self.operand(recv);
+                let args: Vec<TokenStream> = args.iter().map(|a| self.beside(a)).collect();
+                self.op(&name.to_string(), name.span(), quote!(#recv #(, #args)*))
             }
             ExprKind::Method { recv, name, generics, args, paren } => {
                 let recv = self.operand(recv);
@@ -109,6 +116,12 @@ impl Shadow<'_> {
                 delimited(Delimiter::Parenthesis, quote!(#(#list,)*), *group)
             }
             ExprKind::Index(a, i) => {
+                if !matches!(i.kind, ExprKind::Int(..)) {
+                    let f = path_at(self.krate, &["lang", "entry"], span);
+                    let (a, i) = (self.expr(a), self.expr(i));
+                    let args = delimited(Delimiter::Parenthesis, quote!(#a, #i), span);
+                    return quote!(#f #args);
+                }
                 let (a, i) = (self.operand(a), self.expr(i));
                 let index = delimited(Delimiter::Bracket, i, span);
                 quote!(#a #index)
@@ -161,6 +174,42 @@ impl Shadow<'_> {
             | ExprKind::Continue { .. }
             | ExprKind::Return(_) => self.control(e),
         }
+    }
+
+    /// Two operands, of which one may be a literal that takes the element type of the other.
+    fn neighbours(&mut self, a: &Expr, b: &Expr) -> (TokenStream, TokenStream) {
+        match (self.is_literal(a), self.is_literal(b)) {
+            (true, false) => (self.beside(a), self.expr(b)),
+            (false, true) => (self.expr(a), self.beside(b)),
+            (true, true) | (false, false) => (self.expr(a), self.expr(b)),
+        }
+    }
+
+    /// Whether an expression is a literal, perhaps behind a minus, that may take the type of its neighbour.
+    fn is_literal(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Float(_, None, _) => self.literals.floats,
+            ExprKind::Int(_, None, _) => self.literals.ints,
+            ExprKind::Unary(UnaryOp::Neg, a) | ExprKind::Paren(a, _) => self.is_literal(a),
+            _ => false,
+        }
+    }
+
+    /// An operand; a literal as a type that fits to any element.
+    fn beside(&mut self, e: &Expr) -> TokenStream {
+        let (name, lit) = match &e.kind {
+            ExprKind::Float(_, None, lit) if self.literals.floats => ("FloatLiteral", lit),
+            ExprKind::Int(_, None, lit) if self.literals.ints => ("IntLiteral", lit),
+            ExprKind::Unary(UnaryOp::Neg, a) if self.is_literal(a) => {
+                let inner = self.beside(a);
+                return quote_spanned!(e.span=> -#inner);
+            }
+            ExprKind::Paren(a, _) if self.is_literal(a) => return self.beside(a),
+            _ => return self.expr(e),
+        };
+        let literal = path_at(self.krate, &["lang", name], e.span);
+        let value = delimited(Delimiter::Parenthesis, quote!(#lit), e.span);
+        quote!(#literal #value)
     }
 
     /// Whether an expression is a `&mut Tensor` parameter, which is reborrowed as `&mut *c`.
@@ -269,7 +318,14 @@ impl Shadow<'_> {
             Callee::Builtin(b) => self.builtin(*b, path, elem),
             Callee::Device(_) | Callee::None => self.path(path),
         };
-        let args = self.exprs(args);
+        let args = match (callee, args) {
+            (Callee::Builtin(Builtin::Select), [mask, a, b]) => {
+                let mask = self.expr(mask);
+                let (a, b) = self.neighbours(a, b);
+                vec![mask, a, b]
+            }
+            (Callee::Builtin(_) | Callee::Device(_) | Callee::None, _) => self.exprs(args),
+        };
         let args = delimited(Delimiter::Parenthesis, quote!(#(#args),*), paren);
         quote!(#f #args)
     }

@@ -25,6 +25,24 @@ pub(crate) struct Fresh {
     pub(crate) expr: Expr,
 }
 
+/// The kinds of literals that are written as types of the library, which fit to the elements beside them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Literals {
+    floats: bool,
+    ints: bool,
+}
+
+impl Literals {
+    /// Those of a function with these generic parameters. Where all elements are known, rustc has literals of their types.
+    pub(crate) fn of(func: &Function) -> Self {
+        let bound = |name: &str| {
+            let has = |g: &GenericParam| g.kind == GenericKind::Elem && g.bounds.iter().any(|b| b == name);
+            func.generics.iter().any(has)
+        };
+        Literals { floats: bound("Float"), ints: bound("Int") }
+    }
+}
+
 /// Prints the body of one function.
 pub(crate) struct Shadow<'a> {
     /// The path of the facade crate.
@@ -33,13 +51,15 @@ pub(crate) struct Shadow<'a> {
     /// The inferred element types where the kernel writes none: `Tile::zeros()`, `.cast()`. They are written in the shadow, because
     /// rustc's inference is weaker: in `mma(a, b, Tile::zeros()) * s` it would ask for a type.
     pub(crate) elems: SortedMap<ExprId, Elem>,
+    /// Literals that take the element type of their neighbour, because the function is generic in it ([`Literals`]).
+    pub(crate) literals: Literals,
     /// Fresh parameters so far. Device functions cannot have any.
     pub(crate) fresh: Vec<Fresh>,
 }
 
 impl<'a> Shadow<'a> {
     pub(crate) fn new(krate: &'a TokenStream, func: &'a Function) -> Self {
-        Shadow { krate, func, elems: SortedMap::new(), fresh: Vec::new() }
+        Shadow { krate, func, elems: SortedMap::new(), literals: Literals::default(), fresh: Vec::new() }
     }
 
     /// The statements of the body, in braces.

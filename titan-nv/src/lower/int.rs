@@ -4,9 +4,9 @@ use super::error::{Fault, first, two};
 use super::{Arg, Done, Lower, form_of, uses};
 use crate::ptx::Reg;
 use crate::ptx::isa::control::SELECT;
-use crate::ptx::isa::int::{COMPARE_INT, EXTEND, INT, MUL_WIDE, NOT, TRUNCATE};
+use crate::ptx::isa::int::{COMPARE_INT, EXTEND, INT, INT_UN, MUL_WIDE, NOT, TRUNCATE};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{IntBin, Op, Ty};
+use titan_core::lane::{IntBin, IntUn, Op, Ty};
 
 impl Lower<'_> {
     /// Emits integer arithmetic on operands that are already lowered.
@@ -59,6 +59,12 @@ impl Lower<'_> {
                 self.int(bin, out, &[Arg::Value(a), Arg::Value(b)])
             }
         }
+    }
+
+    /// Numbers of bits.
+    pub(super) fn int_function(&mut self, un: IntUn, op: &Op) -> Done {
+        let (out, a) = (self.out(first(&op.results)?), first(&op.args)?);
+        self.inst(form_of(INT_UN, &un)?, &[Arg::Reg(out), Arg::Value(a)])
     }
 
     pub(super) fn mul_wide(&mut self, signed: bool, op: &Op) -> Done {

@@ -6,7 +6,8 @@
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::op::AtomicFn;
 use titan_core::lane::{
-    Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, MmaAtom, Num, NvOp, OpKind, Shuffle, Space, Ty, Value, Vote,
+    Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, IntUn, MmaAtom, Num, NvOp, OpKind, Shuffle, Space, Ty, Value,
+    Vote,
 };
 use titan_core::launch::abi::Slot;
 
@@ -132,6 +133,7 @@ pub(crate) fn registers() -> Vec<Case> {
         all.push((OpKind::MulWide { signed }, vec![Ty::B32; 2]));
         all.push((OpKind::UnpackBytes { signed }, vec![Ty::B32]));
     }
+    all.extend(IntUn::ALL.iter().map(|op| (OpKind::IntUn(*op), vec![Ty::B32])));
     all.push((OpKind::FromPred, vec![Ty::Pred]));
     all.push((OpKind::Pack, vec![Ty::B32; 4]));
     for ty in FloatTy::ALL.iter().copied() {

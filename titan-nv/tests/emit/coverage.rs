@@ -30,6 +30,7 @@ variants! {
     OpKind::Buffer(_) => "buffer",
     OpKind::Access { .. } => "access",
     OpKind::Int(_) => "int",
+    OpKind::IntUn(_) => "int_un",
     OpKind::MulWide { .. } => "mul_wide",
     OpKind::IntCmp { .. } => "int_cmp",
     OpKind::Extend { .. } => "extend",

@@ -9,5 +9,6 @@ mod own_check_of_the_caller;
 mod rank_as_a_parameter;
 mod recursion;
 mod shape_arithmetic;
+mod table_of_text;
 mod wrong_argument;
 mod wrong_body;

@@ -4,5 +4,6 @@ use titan::prelude::*;
 #[titan::kernel]
 fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
     let p = program_id(0);
-    y.store_tile([p], (x.load_tile::<8>([p]).ln() * 0.25).exp());
+    let v = x.load_tile::<8>([p]);
+    y.store_tile([p], v * v);
 }

@@ -17,6 +17,7 @@ mod match_expression;
 mod match_of_a_macro;
 mod missing_operand;
 mod open_range;
+mod pairs_at_run_time;
 mod print_placeholder;
 mod question_mark;
 mod repeated_array;

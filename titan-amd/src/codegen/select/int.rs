@@ -6,7 +6,7 @@ use super::{Select, Spot, Src};
 use crate::codegen::error::{Done, Fault, first, two};
 use crate::codegen::machine_ir::{File, Part};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{IntBin, Op, Ty, Value};
+use titan_core::lane::{IntBin, IntUn, Op, Ty, Value};
 
 /// The scalar instruction for an operation on 32 bits, if there is one.
 const fn scalar(bin: IntBin) -> Option<&'static str> {
@@ -181,6 +181,22 @@ impl Select<'_> {
             | IntBin::ShrU => false,
         };
         if commutes && matches!(a, Src::V(_)) { [b, a] } else { [a, b] }
+    }
+
+    /// Numbers of bits. `v_bcnt_u32_b32` adds them to its second source; of 0, `v_ffbh_u32` gives −1, the greatest unsigned number.
+    pub(super) fn int_function(&mut self, un: IntUn, op: &Op) -> Done {
+        let (value, a) = (first(&op.results)?, self.src(first(&op.args)?)?);
+        match un {
+            IntUn::CountOnes => {
+                let out = self.out_v(value);
+                self.valu("v_bcnt_u32_b32", &[out.into()], &[a, Src::Bits(0)], &[])
+            }
+            IntUn::LeadingZeros => {
+                let zeros = self.valu_new("v_ffbh_u32", 1, &[a])?;
+                let out = self.out_v(value);
+                self.valu("v_min_u32", &[out.into()], &[Src::Bits(32), Src::V(zeros)], &[])
+            }
+        }
     }
 
     pub(super) fn int_compare(&mut self, pred: Cmp, signed: bool, op: &Op) -> Done {

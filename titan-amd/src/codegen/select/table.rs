@@ -65,6 +65,7 @@ impl Select<'_> {
             OpKind::SharedBase => self.shared_base(op),
 
             OpKind::Int(bin) => self.int_op(*bin, op),
+            OpKind::IntUn(un) => self.int_function(*un, op),
             OpKind::MulWide { signed } => self.mul_wide(*signed, op),
             OpKind::IntCmp { pred, signed } => self.int_compare(*pred, *signed, op),
             OpKind::Extend { from, signed, to } => self.extend(*from, *signed, *to, op),

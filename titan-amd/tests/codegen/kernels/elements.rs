@@ -94,7 +94,7 @@ fn casts_between_all_types() {
 
 #[test]
 fn arithmetic_on_all_types() {
-    let ops = ["add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr"];
+    let ops = ["add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor", "shl", "shr", "mul_hi", "powf"];
     let elems = FLOATS.into_iter().chain(INTS);
     let texts: Vec<String> = elems
         .flat_map(|elem| {
@@ -140,7 +140,13 @@ fn functions_of_all_types() {
             })
         })
         .collect();
-    let verified = run(test_depth::sample(texts, 60));
+    let counts = INTS.into_iter().flat_map(|elem| {
+        ["count_ones", "leading_zeros"].map(|op| {
+            let body = format!("    %r = {op} %v0 : tile<128xu32>\n");
+            kernel(op, &[elem], "128", &body, ("%r", "u32", "128"))
+        })
+    });
+    let verified = run(test_depth::sample(texts.into_iter().chain(counts), 60));
     assert!(verified >= 20, "{verified}");
 }
 

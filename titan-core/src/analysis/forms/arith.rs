@@ -31,7 +31,9 @@ impl Forms {
             | UnOp::Trunc
             | UnOp::Round
             | UnOp::RoundTiesEven
-            | UnOp::IsNan => None,
+            | UnOp::IsNan
+            | UnOp::CountOnes
+            | UnOp::LeadingZeros => None,
         };
         form.unwrap_or_else(Affine::unknown)
     }
@@ -59,6 +61,7 @@ impl Forms {
             BinOp::And => self.bits_range(Bitwise::And, a, b),
             BinOp::Or => self.bits_range(Bitwise::Or, a, b),
             BinOp::Xor => self.bits_range(Bitwise::Xor, a, b),
+            BinOp::MulHi | BinOp::Powf => None,
         };
         form.unwrap_or_else(Affine::unknown)
     }
@@ -83,7 +86,9 @@ impl Forms {
             | BinOp::Shl
             | BinOp::And
             | BinOp::Or
-            | BinOp::Xor => return None,
+            | BinOp::Xor
+            | BinOp::MulHi
+            | BinOp::Powf => return None,
         };
         let whole = a.terms.values().all(|c| c % by == 0);
         let terms = || a.terms.iter().map(|(t, c)| (*t, c / by)).collect();

@@ -44,7 +44,9 @@ impl Bitwise {
             | BinOp::Min
             | BinOp::Max
             | BinOp::Shl
-            | BinOp::Shr => None,
+            | BinOp::Shr
+            | BinOp::MulHi
+            | BinOp::Powf => None,
         }
     }
 }
@@ -205,6 +207,6 @@ fn low_zeros(kernel: &Kernel, value: Value, deep: u32) -> u32 {
         },
         BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor | BinOp::Min | BinOp::Max => of(0).min(of(1)),
         BinOp::And => of(0).max(of(1)),
-        BinOp::Div | BinOp::Rem | BinOp::Shr => 0,
+        BinOp::Div | BinOp::Rem | BinOp::Shr | BinOp::MulHi | BinOp::Powf => 0,
     }
 }

@@ -134,7 +134,10 @@ impl Forms {
                 Some(_) | None => Vec::new(),
             },
             (BinOp::Min, Side::Lower) | (BinOp::Max, Side::Upper) => Vec::new(),
-            (BinOp::Div | BinOp::Rem | BinOp::Shr | BinOp::And | BinOp::Or | BinOp::Xor, _) => Vec::new(),
+            (
+                BinOp::Div | BinOp::Rem | BinOp::Shr | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::MulHi | BinOp::Powf,
+                _,
+            ) => Vec::new(),
         }
     }
 }

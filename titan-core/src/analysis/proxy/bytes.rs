@@ -44,7 +44,9 @@ impl Pick {
                 | BinOp::Shl
                 | BinOp::Shr
                 | BinOp::Min
-                | BinOp::Max => break,
+                | BinOp::Max
+                | BinOp::MulHi
+                | BinOp::Powf => break,
             }
             pick.base = a;
         }

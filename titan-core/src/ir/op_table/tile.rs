@@ -44,13 +44,16 @@ table! {
         "`a / b`", "a, b" => "as a", NUMBERS, "quotient; integers truncate, and x / 0 is 0",
         [ShapeMismatch ElementMismatch ElementUnsupported DivisionByZero];
     "rem" Arithmetic [OpKind::Binary(BinOp::Rem)] Plain, PURE,
-        "`a % b`", "a, b" => "as a", INTEGERS, "remainder, with the sign of a; x % 0 is x",
+        "`a % b`", "a, b" => "as a", NUMBERS, "remainder, exact and with the sign of a; of integers x % 0 is x, of floats NaN",
         [ShapeMismatch ElementMismatch ElementUnsupported DivisionByZero];
     "min" Arithmetic [OpKind::Binary(BinOp::Min)] Plain, PURE,
         "`a.min(b)`", "a, b" => "as a", NUMBERS, "the lesser; NaN loses, −0 < +0",
         [ShapeMismatch ElementMismatch ElementUnsupported];
     "max" Arithmetic [OpKind::Binary(BinOp::Max)] Plain, PURE,
         "`a.max(b)`", "a, b" => "as a", NUMBERS, "the greater; NaN loses, −0 < +0",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
+    "mul_hi" Arithmetic [OpKind::Binary(BinOp::MulHi)] Plain, PURE,
+        "`a.mul_hi(b)`", "a, b" => "as a", INTEGERS, "the upper half of the product of twice the width",
         [ShapeMismatch ElementMismatch ElementUnsupported];
     "mul_add" Arithmetic [OpKind::MulAdd] Plain, PURE,
         "`a.mul_add(b, c)`", "a, b, c" => "as a", FLOATS, "a · b + c, rounded once",
@@ -63,6 +66,11 @@ table! {
         "`a ^ b`", "a, b" => "as a", BITS, "bitwise exclusive or", [ShapeMismatch ElementMismatch ElementUnsupported];
     "not" Arithmetic [OpKind::Unary(UnOp::Not)] Plain, PURE,
         "`!x`", "x" => "as x", BITS, "every bit inverted; of a bool the negation", [ElementUnsupported];
+    "count_ones" Arithmetic [OpKind::Unary(UnOp::CountOnes)] Plain, PURE,
+        "`x.count_ones()`", "x" => "u32, shaped as x", INTEGERS, "the number of bits that are 1", [ElementUnsupported];
+    "leading_zeros" Arithmetic [OpKind::Unary(UnOp::LeadingZeros)] Plain, PURE,
+        "`x.leading_zeros()`", "x" => "u32, shaped as x", INTEGERS,
+        "the number of zeros before the highest bit that is 1; of 0 the width", [ElementUnsupported];
     "shl" Arithmetic [OpKind::Binary(BinOp::Shl)] Plain, PURE,
         "`a << b`", "a, b" => "as a", INTEGERS, "shift to the left; an amount outside of the width gives 0",
         [ShapeMismatch ElementMismatch ElementUnsupported];
@@ -79,6 +87,9 @@ table! {
         "`x.ln()`", "x" => "as x", FLOATS, "natural logarithm", [ElementUnsupported];
     "log2" Functions [OpKind::Unary(UnOp::Log2)] Plain, PURE,
         "`x.log2()`", "x" => "as x", FLOATS, "logarithm to base 2", [ElementUnsupported];
+    "powf" Functions [OpKind::Binary(BinOp::Powf)] Plain, PURE,
+        "`a.powf(b)`", "a, b" => "as a", FLOATS, "a to the power of b",
+        [ShapeMismatch ElementMismatch ElementUnsupported];
     "sqrt" Functions [OpKind::Unary(UnOp::Sqrt)] Plain, PURE,
         "`x.sqrt()`", "x" => "as x", FLOATS, "square root, correctly rounded", [ElementUnsupported];
     "rsqrt" Functions [OpKind::Unary(UnOp::Rsqrt)] Plain, PURE,

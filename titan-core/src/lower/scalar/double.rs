@@ -124,7 +124,9 @@ pub(super) fn function(b: &mut Builder, op: UnOp, x: Value) -> Option<Value> {
         | UnOp::Trunc
         | UnOp::Round
         | UnOp::RoundTiesEven
-        | UnOp::IsNan => return None,
+        | UnOp::IsNan
+        | UnOp::CountOnes
+        | UnOp::LeadingZeros => return None,
     })
 }
 
@@ -136,7 +138,7 @@ fn clamp(b: &mut Builder, x: Value, least: f64, greatest: f64) -> Value {
 }
 
 /// 2ⁿ · eʳ; NaN if `x` is NaN.
-fn power(b: &mut Builder, x: Value, n: Nearest, r: Value) -> Value {
+pub(super) fn power(b: &mut Builder, x: Value, n: Nearest, r: Value) -> Value {
     let square = b.float(FloatBin::Mul, F64, r, r);
     let rest = poly(b, F64, r, EXP);
     let low = b.fma(F64, square, rest, r);
@@ -155,7 +157,7 @@ fn exp(b: &mut Builder, x: Value) -> Value {
     power(b, x, n, r)
 }
 
-fn exp2(b: &mut Builder, x: Value) -> Value {
+pub(super) fn exp2(b: &mut Builder, x: Value) -> Value {
     let near = clamp(b, x, -1076.0, 1025.0);
     let n = nearest(b, F64, near, 1.0);
     let f = b.float(FloatBin::Sub, F64, near, n.float);
@@ -163,8 +165,8 @@ fn exp2(b: &mut Builder, x: Value) -> Value {
     power(b, x, n, r)
 }
 
-/// The exponent, and the logarithm of the significand between √½ and √2.
-fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
+/// The exponent e and the rest f of a positive number 2ᵉ · (1 + f), where 1 + f is between √½ and √2.
+pub(super) fn log_split(b: &mut Builder, x: Value) -> (Value, Value) {
     let small = fcmp_const(b, Pred::Lt, F64, x, f64::MIN_POSITIVE);
     let (one, factor, zero, less) = (num(b, F64, 1.0), num(b, F64, exp2i(52)), num(b, F64, 0.0), num(b, F64, -52.0));
     let (factor, less) = (b.select(small, factor, one), b.select(small, less, zero));
@@ -175,7 +177,12 @@ fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
     let significand = b.int(IntBin::Sub, x, exponent_bits);
     let f = shift(b, F64, significand, -1.0);
     let e = cvt(b, Num::S64, Num::F64, exponent);
-    let e = b.float(FloatBin::Add, F64, e, less);
+    (b.float(FloatBin::Add, F64, e, less), f)
+}
+
+/// The exponent, and the logarithm of the significand between √½ and √2.
+fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
+    let (e, f) = log_split(b, x);
     // ln(1 + f) = f − s · (f − z · P(z)) with s = f / (2 + f), z = s².
     let sum = shift(b, F64, f, 2.0);
     let s = b.float(FloatBin::Div, F64, f, sum);
@@ -186,8 +193,8 @@ fn log_parts(b: &mut Builder, x: Value) -> (Value, Value) {
     (e, b.fma(F64, s, rest, f))
 }
 
-/// Replaces the value of a logarithm for arguments to which [`log_parts`] does not apply: zero, negative numbers, infinity and NaN.
-fn log_edges(b: &mut Builder, x: Value, value: Value) -> Value {
+/// Replaces the value of a logarithm for arguments to which [`log_split`] does not apply: zero, negative numbers, infinity and NaN.
+pub(super) fn edges_of_log(b: &mut Builder, x: Value, value: Value) -> Value {
     let infinite = fcmp_const(b, Pred::Eq, F64, x, f64::INFINITY);
     let zero = fcmp_const(b, Pred::Eq, F64, x, 0.0);
     let number = fcmp_const(b, Pred::Ge, F64, x, 0.0);
@@ -201,13 +208,13 @@ fn ln(b: &mut Builder, x: Value) -> Value {
     let (e, low) = log_parts(b, x);
     let low = fma_const(b, F64, e, LN_2_LOW, low);
     let value = fma_const(b, F64, e, LN_2, low);
-    log_edges(b, x, value)
+    edges_of_log(b, x, value)
 }
 
-fn log2(b: &mut Builder, x: Value) -> Value {
+pub(super) fn log2(b: &mut Builder, x: Value) -> Value {
     let (e, low) = log_parts(b, x);
     let value = fma_const(b, F64, low, LOG2_E, e);
-    log_edges(b, x, value)
+    edges_of_log(b, x, value)
 }
 
 /// tanh: up to 0.55 by a polynomial, beyond by (1 − e) / (1 + e) with e = e^−2|x|.

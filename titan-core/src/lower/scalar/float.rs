@@ -1,7 +1,7 @@
 //! Float arithmetic: the operations of the lane IR, and the conversions by which 16-bit floats are computed and rounded once.
 
 use super::emit::{cvt, fcmp, int_const, is_nan, num, sign_bit, un, with_sign};
-use super::{double, erf, exp, log, refuse, trig};
+use super::{double, erf, exp, log, power, refuse, remainder, trig};
 use crate::ir::{BinOp, Elem, Pred, UnOp};
 use crate::lane::{Builder, FloatBin, FloatTy, FloatUn, IntBin, Num, OpKind, Ty, Value};
 use crate::target::Target;
@@ -49,7 +49,7 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
     match op {
         UnOp::Neg => return un(b, FloatUn::Neg, ty, x),
         UnOp::Abs => return un(b, FloatUn::Abs, ty, x),
-        UnOp::Not => return refuse(b, op.name(), elem(ty)),
+        UnOp::Not | UnOp::CountOnes | UnOp::LeadingZeros => return refuse(b, op.name(), elem(ty)),
         UnOp::IsNan => {
             let wide_x = widen(b, ty, x);
             return is_nan(b, wide(ty), wide_x);
@@ -125,7 +125,9 @@ fn function(b: &mut Builder, op: UnOp, range: Range, x: Value) -> Option<Value> 
         | UnOp::Trunc
         | UnOp::Round
         | UnOp::RoundTiesEven
-        | UnOp::IsNan => return None,
+        | UnOp::IsNan
+        | UnOp::CountOnes
+        | UnOp::LeadingZeros => return None,
     })
 }
 
@@ -155,7 +157,9 @@ fn rounding(b: &mut Builder, op: UnOp, ty: FloatTy, x: Value) -> Value {
         | UnOp::Neg
         | UnOp::Not
         | UnOp::Abs
-        | UnOp::IsNan => refuse(b, op.name(), elem(ty)),
+        | UnOp::IsNan
+        | UnOp::CountOnes
+        | UnOp::LeadingZeros => refuse(b, op.name(), elem(ty)),
     }
 }
 
@@ -177,7 +181,18 @@ pub(super) fn binary(b: &mut Builder, target: &Target, (op, ty): (BinOp, FloatTy
         BinOp::Div => FloatBin::Div,
         BinOp::Min => FloatBin::Min,
         BinOp::Max => FloatBin::Max,
-        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => {
+        BinOp::Rem => {
+            let (x, y) = (widen(b, ty, x), widen(b, ty, y));
+            let result = remainder::remainder(b, wide(ty), Range::of(ty), x, y);
+            return narrow(b, ty, result);
+        }
+        BinOp::Powf => {
+            let halves = matches!(ty, FloatTy::F16 | FloatTy::Bf16).then_some(Range::of(ty));
+            let (x, y) = (widen(b, ty, x), widen(b, ty, y));
+            let result = power::powf(b, wide(ty), halves, x, y);
+            return narrow(b, ty, result);
+        }
+        BinOp::MulHi | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => {
             return refuse(b, op.name(), elem(ty));
         }
     };

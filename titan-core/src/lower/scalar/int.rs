@@ -5,7 +5,7 @@
 use super::emit::int_const;
 use super::refuse;
 use crate::ir::{BinOp, Elem, Pred, UnOp};
-use crate::lane::{Builder, IntBin, OpKind, Ty, Value};
+use crate::lane::{Builder, IntBin, IntUn, OpKind, Ty, Value};
 
 /// The minimum and maximum of an integer type; for `u64`, the bits read as `i64`; for other types, 0 and 1.
 pub(super) const fn range(elem: Elem) -> (i64, i64) {
@@ -68,9 +68,13 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, elem: Elem, x: Value) -> Value {
             let abs = b.int(IntBin::MaxS, x, minus);
             wrap(b, elem, abs)
         }
+        UnOp::CountOnes if elem.is_arith_int() => count_ones(b, elem, x),
+        UnOp::LeadingZeros if elem.is_arith_int() => leading_zeros(b, elem, x),
         UnOp::Neg
         | UnOp::Not
         | UnOp::Abs
+        | UnOp::CountOnes
+        | UnOp::LeadingZeros
         | UnOp::Exp
         | UnOp::Exp2
         | UnOp::Ln
@@ -92,6 +96,68 @@ pub(super) fn unary(b: &mut Builder, op: UnOp, elem: Elem, x: Value) -> Value {
     }
 }
 
+/// The words of a number, the lowest first, without the copies of the sign above a narrow type.
+fn words(b: &mut Builder, elem: Elem, x: Value) -> Vec<Value> {
+    match elem.bits() {
+        64 => b.op(OpKind::Unpack, &[x]),
+        32 => vec![x],
+        _ if elem.is_signed_int() => vec![int_const(b, IntBin::And, x, (1 << elem.bits()) - 1)],
+        _ => vec![x],
+    }
+}
+
+fn count_ones(b: &mut Builder, elem: Elem, x: Value) -> Value {
+    let ones: Vec<Value> =
+        words(b, elem, x).iter().map(|word| b.one(OpKind::IntUn(IntUn::CountOnes), &[*word])).collect();
+    match ones[..] {
+        [low, high] => b.add(low, high),
+        _ => ones.first().copied().unwrap_or(x),
+    }
+}
+
+/// Of 64 bits, the zeros of the upper word, and if that is 0, those of the lower one too.
+fn leading_zeros(b: &mut Builder, elem: Elem, x: Value) -> Value {
+    let words = words(b, elem, x);
+    let mut zeros = |word: Value| b.one(OpKind::IntUn(IntUn::LeadingZeros), &[word]);
+    if let [low, high] = words[..] {
+        let (of_low, of_high) = (zeros(low), zeros(high));
+        let (all, none) = (b.add_const(of_low, 32), b.const_like(high, 0));
+        let empty = b.cmp_u(Pred::Eq, high, none);
+        return b.select(empty, all, of_high);
+    }
+    let all = zeros(words.first().copied().unwrap_or(x));
+    b.add_const(all, i64::from(elem.bits()) - 32)
+}
+
+/// The upper half of a product. That of signed numbers of 64 bits is that of their bits, less each factor for which the other one is negative:
+/// read as unsigned, a negative number is greater by 2⁶⁴.
+fn mul_hi(b: &mut Builder, elem: Elem, x: Value, y: Value) -> Value {
+    let signed = elem.is_signed_int();
+    match elem.bits() {
+        64 => {
+            let high = b.int(IntBin::MulHi, x, y);
+            if !signed {
+                return high;
+            }
+            [(x, y), (y, x)].into_iter().fold(high, |high, (sign, other)| {
+                let negative = int_const(b, IntBin::ShrS, sign, 63);
+                let less = b.and(negative, other);
+                b.int(IntBin::Sub, high, less)
+            })
+        }
+        32 if signed => {
+            let wide = b.one(OpKind::MulWide { signed }, &[x, y]);
+            b.op(OpKind::Unpack, &[wide]).get(1).copied().unwrap_or(x)
+        }
+        32 => b.int(IntBin::MulHi, x, y),
+        // The whole product has at most 32 bits.
+        bits => {
+            let product = b.mul(x, y);
+            int_const(b, if signed { IntBin::ShrS } else { IntBin::ShrU }, product, bits.into())
+        }
+    }
+}
+
 fn negate(b: &mut Builder, x: Value) -> Value {
     let zero = b.const_like(x, 0);
     b.int(IntBin::Sub, zero, x)
@@ -110,12 +176,14 @@ pub(super) fn binary(b: &mut Builder, op: BinOp, elem: Elem, x: Value, y: Value)
         | BinOp::Shl
         | BinOp::Shr
         | BinOp::Min
-        | BinOp::Max => None,
+        | BinOp::Max
+        | BinOp::MulHi
+        | BinOp::Powf => None,
     };
     if let (Some(op), true) = (bitwise, elem == Elem::Bool || elem.is_arith_int()) {
         return b.int(op, x, y);
     }
-    if !elem.is_arith_int() {
+    if !elem.is_arith_int() || op == BinOp::Powf {
         return refuse(b, op.name(), elem);
     }
     let signed = elem.is_signed_int();
@@ -130,13 +198,23 @@ pub(super) fn binary(b: &mut Builder, op: BinOp, elem: Elem, x: Value, y: Value)
         BinOp::Shr => shift(b, pick(IntBin::ShrS, IntBin::ShrU), elem, x, y),
         BinOp::Min => b.int(pick(IntBin::MinS, IntBin::MinU), x, y),
         BinOp::Max => b.int(pick(IntBin::MaxS, IntBin::MaxU), x, y),
-        BinOp::And | BinOp::Or | BinOp::Xor => x,
+        BinOp::MulHi => mul_hi(b, elem, x, y),
+        BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Powf => x,
     };
     match op {
         BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => wrap(b, elem, result),
         // Only one quotient is outside of the range: that of the minimum by −1.
         BinOp::Div if signed => wrap(b, elem, result),
-        BinOp::Div | BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr | BinOp::Min | BinOp::Max => result,
+        BinOp::Div
+        | BinOp::Rem
+        | BinOp::And
+        | BinOp::Or
+        | BinOp::Xor
+        | BinOp::Shr
+        | BinOp::Min
+        | BinOp::Max
+        | BinOp::MulHi
+        | BinOp::Powf => result,
     }
 }
 

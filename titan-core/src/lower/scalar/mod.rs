@@ -8,6 +8,8 @@
 //! | `int` | integers and conditions: wrapping, narrow types, division by 0, shifts beyond the width |
 //! | `float` | float arithmetic: 16-bit types, rounding, sums of products |
 //! | `quotient` | quotients by a common divisor |
+//! | `remainder` | remainders of floats |
+//! | `power` | powers |
 //! | `cast`, `fp8` | conversions of values and of bits |
 //! | `exp`, `log`, `erf` | transcendental functions of `f32` |
 //! | `trig`, `far` | sine and cosine of `f32` and `f64`; reduction of large arguments |
@@ -32,7 +34,9 @@ mod float;
 mod fp8;
 mod int;
 mod log;
+mod power;
 mod quotient;
+mod remainder;
 mod trig;
 
 pub use cast::{bitcast, cast};
@@ -134,7 +138,8 @@ fn float_bits(elem: Elem, v: f64) -> u64 {
     }
 }
 
-/// An operation with one operand. The result of [`UnOp::IsNan`] is a condition, that of all others has the operand's type.
+/// An operation with one operand. The result of [`UnOp::IsNan`] is a condition, numbers of bits are `u32`, and all others have the operand's
+/// type.
 pub fn unary(b: &mut Builder, _target: &Target, op: UnOp, elem: Elem, x: Value) -> Value {
     match float_ty(elem) {
         Some(ty) => float::unary(b, op, ty, x),

@@ -162,7 +162,9 @@ fn sum(kernel: &Kernel, looped: Loop<'_>, value: Value, depth: usize) -> Option<
         | BinOp::Or
         | BinOp::Xor
         | BinOp::Shl
-        | BinOp::Shr => None,
+        | BinOp::Shr
+        | BinOp::MulHi
+        | BinOp::Powf => None,
     }
 }
 

@@ -349,7 +349,16 @@ impl<'k> Symbols<'k> {
         let result = match bin {
             BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl => result.and_then(|l| self.exact(l, facts)),
             // The results of these operations are always in the range of `i32`.
-            BinOp::Div | BinOp::Rem | BinOp::Min | BinOp::Max | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shr => {
+            BinOp::Div
+            | BinOp::Rem
+            | BinOp::Min
+            | BinOp::Max
+            | BinOp::And
+            | BinOp::Or
+            | BinOp::Xor
+            | BinOp::Shr
+            | BinOp::MulHi
+            | BinOp::Powf => {
                 return result.or_else(|| self.opaque(bin, &a, &b));
             }
         };

@@ -4,7 +4,7 @@
 
 use super::truncate;
 use titan_core::ir::Pred;
-use titan_core::lane::{IntBin, Ty};
+use titan_core::lane::{IntBin, IntUn, Ty};
 
 const fn width(ty: Ty) -> u32 {
     match ty {
@@ -56,6 +56,15 @@ pub(crate) fn int(op: IntBin, ty: Ty, x: u64, y: u64) -> Option<u64> {
         IntBin::MaxS => low64(sx.max(sy)),
         IntBin::MaxU => x.max(y),
     })
+}
+
+/// The numbers of bits of a word, one by one.
+pub(crate) fn int_function(op: IntUn, x: u64) -> u64 {
+    let is_set = |bit: u64| x >> bit & 1 == 1;
+    match op {
+        IntUn::CountOnes => (0..32).map(|bit| u64::from(is_set(bit))).sum(),
+        IntUn::LeadingZeros => (0..32).rev().position(is_set).map_or(32, |n| n as u64),
+    }
 }
 
 /// The full product of two 32-bit numbers.

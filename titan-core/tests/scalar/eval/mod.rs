@@ -193,6 +193,7 @@ impl<'f> Evaluator<'f> {
                 let broken = || EvalError::Contract(int.to_string(), args.to_vec());
                 one(arith::int(*int, ty, *x, *y).ok_or_else(broken)?)
             }
+            (OpKind::IntUn(un), [x]) => one(arith::int_function(*un, *x)),
             (OpKind::MulWide { signed }, [x, y]) => one(arith::mul_wide(*signed, *x, *y)),
             (OpKind::IntCmp { pred, signed }, [x, y]) => one(arith::compare(*pred, *signed, ty, *x, *y).into()),
             (OpKind::Extend { from, signed, .. }, [x]) => one(arith::extend(*x, u32::from(*from), *signed)),

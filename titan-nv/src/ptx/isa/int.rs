@@ -8,6 +8,7 @@ use titan_core::lane::IntBin;
 use titan_core::lane::IntBin::{
     Add, And, DivS, DivU, MaxS, MaxU, MinS, MinU, Mul, MulHi, Or, RemS, RemU, Shl, ShrS, ShrU, Sub, Xor,
 };
+use titan_core::lane::IntUn;
 use titan_core::lane::Ty::{self, B16, B32, B64, Pred};
 
 const ARITH: &str = "Integer Arithmetic Instructions";
@@ -68,6 +69,12 @@ pub static INT: &[((IntBin, Ty), Form)] = &[
     ((ShrS, B64), form("shr.s64", SHIFT, LOGIC, 10, 10)),
     ((ShrU, B32), form("shr.u32", W, LOGIC, 10, 10)),
     ((ShrU, B64), form("shr.u64", SHIFT, LOGIC, 10, 10)),
+];
+
+/// Numbers of bits of a word. Of 0, `clz` gives 32.
+pub static INT_UN: &[(IntUn, Form)] = &[
+    (IntUn::CountOnes, form("popc.b32", &[Out(B32), In(B32)], ARITH, 20, 20)),
+    (IntUn::LeadingZeros, form("clz.b32", &[Out(B32), In(B32)], ARITH, 20, 20)),
 ];
 
 /// The negation of a condition.
@@ -142,6 +149,7 @@ pub static TRUNCATE: &[(Ty, Form)] = &[
 pub fn all() -> Vec<&'static Form> {
     let mut rows = vec![&NOT];
     rows.extend(INT.iter().map(|(_, form)| form));
+    rows.extend(INT_UN.iter().map(|(_, form)| form));
     rows.extend(MUL_WIDE.iter().map(|(_, form)| form));
     rows.extend(COMPARE_INT.iter().map(|(_, form)| form));
     rows.extend(EXTEND.iter().map(|(_, form)| form));

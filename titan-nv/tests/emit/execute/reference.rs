@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, binary, decode, encode, float, fma, num};
 use titan_core::ir::Pred;
-use titan_core::lane::{FloatTy, FloatUn, IntBin, Num, OpKind, Shuffle, Ty, Vote};
+use titan_core::lane::{FloatTy, FloatUn, IntBin, IntUn, Num, OpKind, Shuffle, Ty, Vote};
 
 /// What is expected of a result.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +129,8 @@ pub(super) fn of(kind: &OpKind, args: &[Ty], values: &[u64]) -> Option<Vec<Want>
     match kind {
         OpKind::Const(ty, x) => bits(*x & super::mask(*ty)),
         OpKind::Int(op) => bits(int(*op, args[0], v(0), v(1))?),
+        OpKind::IntUn(IntUn::CountOnes) => bits(v(0).count_ones().into()),
+        OpKind::IntUn(IntUn::LeadingZeros) => bits(u64::from(v(0).leading_zeros()) - 32),
         OpKind::MulWide { signed: false } => bits(v(0) * v(1)),
         OpKind::MulWide { signed: true } => bits((i64::from(v(0) as i32) * i64::from(v(1) as i32)) as u64),
         OpKind::IntCmp { pred, signed } => {

@@ -41,8 +41,11 @@ pub(super) fn binary(op: BinOp, elem: Elem, a: f64, b: f64) -> f64 {
         BinOp::Div => a / b,
         BinOp::Min => return min(a, b),
         BinOp::Max => return -min(-a, -b),
+        // Exact, and so a number of every type that has the operands.
+        BinOp::Rem => a % b,
+        BinOp::Powf => a.powf(b),
         // The verifier admits these operations on integers only.
-        BinOp::Rem | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => f64::NAN,
+        BinOp::MulHi | BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => f64::NAN,
     };
     round(elem, exact)
 }
@@ -105,7 +108,7 @@ pub(super) fn unary(op: UnOp, elem: Elem, x: f64) -> f64 {
         UnOp::Trunc => x.trunc(),
         UnOp::Round => x.round(),
         UnOp::RoundTiesEven => x.round_ties_even(),
-        UnOp::Not | UnOp::IsNan => f64::NAN,
+        UnOp::Not | UnOp::IsNan | UnOp::CountOnes | UnOp::LeadingZeros => f64::NAN,
     };
     round(elem, exact)
 }

@@ -7,6 +7,12 @@ fn less(e: Elem, a: i64, b: i64) -> bool {
     if e.is_signed_int() { a < b } else { a.cast_unsigned() < b.cast_unsigned() }
 }
 
+/// The low 64 bits.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are what is meant")]
+const fn low(x: i128) -> i64 {
+    x as i64
+}
+
 /// Applies a binary operation.
 pub(super) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
     let signed = e.is_signed_int();
@@ -32,6 +38,11 @@ pub(super) fn binary(op: BinOp, e: Elem, a: i64, b: i64) -> i64 {
             }
         }
         BinOp::Rem => ua.checked_rem(ub).unwrap_or(ua).cast_signed(),
+        // The upper half of the exact product.
+        BinOp::MulHi if signed => low((i128::from(a) * i128::from(b)) >> e.bits()),
+        BinOp::MulHi => low(((u128::from(ua) * u128::from(ub)) >> e.bits()).cast_signed()),
+        // The verifier admits it on floats only.
+        BinOp::Powf => a,
         BinOp::And => a & b,
         BinOp::Or => a | b,
         BinOp::Xor => a ^ b,
@@ -81,6 +92,8 @@ pub(super) fn unary(op: UnOp, e: Elem, a: i64) -> i64 {
                 a
             }
         }
+        UnOp::CountOnes => bits(e, a).count_ones().into(),
+        UnOp::LeadingZeros => i64::from(bits(e, a).leading_zeros()) - i64::from(64 - e.bits()),
         UnOp::Exp
         | UnOp::Exp2
         | UnOp::Ln
@@ -100,7 +113,12 @@ pub(super) fn unary(op: UnOp, e: Elem, a: i64) -> i64 {
         | UnOp::RoundTiesEven
         | UnOp::IsNan => a,
     };
-    wrap(e, exact)
+    wrap(op.of_another_element().unwrap_or(e), exact)
+}
+
+/// The bits of a number, without copies of its sign above them.
+const fn bits(e: Elem, a: i64) -> u64 {
+    a.cast_unsigned() & (u64::MAX >> (64 - e.bits()))
 }
 
 /// Applies a comparison.

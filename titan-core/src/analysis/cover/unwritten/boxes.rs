@@ -177,7 +177,7 @@ fn expr(kernel: &Kernel, value: Value, deep: u32) -> Option<HostExpr> {
         BinOp::Rem => HostOp::Rem,
         BinOp::Min => HostOp::Min,
         BinOp::Max => HostOp::Max,
-        BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => return None,
+        BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr | BinOp::MulHi | BinOp::Powf => return None,
     };
     let deep = deep.checked_sub(1)?;
     Some(HostExpr::binary(of, expr(kernel, *a, deep)?, expr(kernel, *b, deep)?))

@@ -126,7 +126,7 @@ impl Bounds<'_> {
             },
             BinOp::Div => by(HostOp::Div, positive?),
             BinOp::Rem => positive.map(|c| HostExpr::Const(c - 1)),
-            BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr => None,
+            BinOp::And | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::Shr | BinOp::MulHi | BinOp::Powf => None,
         }
     }
 

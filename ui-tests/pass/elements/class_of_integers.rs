@@ -1,0 +1,10 @@
+//! Floats have classes.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<bool, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).is_finite());
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! Bits are counted in integers.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<u32, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).leading_zeros());
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! Integers are always finite.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(x: &Tensor<i32, 1>, y: &mut Tensor<bool, 1>) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<8>([p]).is_finite());
+}
+
+fn main() {}
