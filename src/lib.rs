@@ -13,11 +13,14 @@
 // Device functions of this library name it as those of other crates do.
 extern crate self as titan;
 
+pub mod bench;
 mod dispatch;
 mod error;
+mod json;
 pub mod lang;
 pub mod prelude;
 pub mod random;
+pub mod records;
 #[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
@@ -29,6 +32,7 @@ pub mod random;
 )]
 mod runtime;
 pub mod safetensors;
+pub mod tune;
 
 /// Compiles a function to a GPU kernel during `cargo build`.
 ///
@@ -195,4 +199,8 @@ mod pages {
     mod host {}
     #[doc = include_str!("../docs/memory.md")]
     mod memory {}
+    #[doc = include_str!("../docs/tuning.md")]
+    mod tuning {}
+    #[doc = include_str!("../docs/graphs.md")]
+    mod graphs {}
 }

@@ -126,6 +126,26 @@ impl Lane {
             Lane::Hip(lane) => lane.timed_mark().map(Mark::Hip),
         }
     }
+
+    /// The point after all work so far. A thread that waits for it sleeps or spins.
+    pub(crate) fn mark(&self, sleeps: bool) -> Result<Mark> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.mark(sleeps).map(Mark::Cuda),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.mark(sleeps).map(Mark::Hip),
+        }
+    }
+
+    /// Makes later work of the lane wait for these points.
+    pub(crate) fn follow(&self, after: &[Mark]) -> Result<()> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.follow(after),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.follow(after),
+        }
+    }
 }
 
 #[cfg(feature = "_remote")]

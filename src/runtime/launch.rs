@@ -11,6 +11,7 @@ use super::event::Event;
 use super::future::LaunchFuture;
 use super::instance::{Declares, GenericArg, Instance, missing};
 use super::kernel::{KernelRef, Loaded};
+use super::queued::Fill;
 use super::stream::Stream;
 use super::timing::Point;
 use crate::error::{Error, Result};
@@ -49,6 +50,8 @@ pub(crate) enum Work {
     Kernel(Box<KernelWork>),
     /// Nothing but the time at which its turn comes.
     Point(Arc<Point>),
+    /// Memory is overwritten.
+    Fill(Fill),
     /// A foreign kernel.
     #[cfg(feature = "hip")]
     Hip(Box<super::hip::Work>),
@@ -191,6 +194,7 @@ impl Work {
                 point.reach();
                 Ok(())
             }
+            Work::Fill(fill) => fill.run(),
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.run(),
         }
@@ -201,6 +205,7 @@ impl Work {
         match self {
             Work::Kernel(work) => work.code.choice(&work.device, &work.call()),
             Work::Point(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "no kernel".to_owned() }),
+            Work::Fill(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "a fill".to_owned() }),
             #[cfg(feature = "hip")]
             Work::Hip(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "foreign code".to_owned() }),
         }
@@ -217,6 +222,7 @@ impl Work {
                 point.give(mark.clone());
                 Ok(Given { mark, finish: None })
             }
+            Work::Fill(fill) => fill.give(lane, after, awaited),
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.give(lane, after, awaited),
         }

@@ -7,6 +7,7 @@
 //!    └ Stream ── jobs ─────── Event                      event.rs: the end of work, failures
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! Instances, values → KernelRef                               instance.rs: the declared instances of a kernel, and the choice of one
+//! Bench → Flush → Stream                                     queued.rs: work of streams that is no kernel
 //! bytes → DynTensor → Tensor                                  dyn_tensor.rs: an element type that is known at run time
 //! ```
 //!
@@ -48,6 +49,7 @@ mod memory_use;
 mod new_tensor;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
+mod queued;
 mod reference;
 #[cfg(feature = "_remote")]
 mod remote;
@@ -71,12 +73,14 @@ pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;
 pub use future::LaunchFuture;
 pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
+pub(crate) use instance::fingerprint;
 pub use kernel::KernelRef;
 pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
 pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub(crate) use layout::were;
 pub use memory_use::MemoryUse;
+pub(crate) use queued::Flush;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]

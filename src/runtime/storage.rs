@@ -1,7 +1,7 @@
 //! Memory of devices. Each kind of device is a variant.
 
 #[cfg(feature = "_remote")]
-use super::backend::Mark;
+use super::backend::{Lane, Mark};
 #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
 use super::backend::Never;
 use super::backend::absent;
@@ -15,7 +15,7 @@ use super::emulator;
 use super::event::Event;
 #[cfg(feature = "hip")]
 use super::hip;
-#[cfg(feature = "cpu")]
+#[cfg(any(feature = "cpu", feature = "_remote"))]
 use crate::error::Error;
 use crate::error::Result;
 #[cfg(feature = "cpu")]
@@ -184,6 +184,24 @@ impl Storage {
         parts.try_for_each(|at| self.write(offset + at, &piece[..piece.len().min(bytes - at)]))
     }
 
+    /// Overwrites the first bytes with this one, at the end of a lane of the device. After an error, that has not been enqueued.
+    #[cfg(feature = "_remote")]
+    pub(crate) fn fill_in(&self, lane: &Lane, bytes: usize, value: u8) -> Result<()> {
+        match (self, lane) {
+            #[cfg(feature = "cuda")]
+            (Storage::Cuda(memory), Lane::Cuda(lane)) => memory.fill_in(lane, bytes, value),
+            #[cfg(feature = "hip")]
+            (Storage::Hip(memory), Lane::Hip(lane)) => memory.fill_in(lane, bytes, value),
+            // The devices of a stream and of what it uses have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Storage::Cuda(_), Lane::Hip(_)) | (Storage::Hip(_), Lane::Cuda(_)) => Err(elsewhere()),
+            #[cfg(feature = "cpu")]
+            (Storage::Cpu(_), _) => Err(elsewhere()),
+            #[cfg(feature = "emulator")]
+            (Storage::Emulated(_), _) => Err(elsewhere()),
+        }
+    }
+
     /// Fills `out` with bytes from the memory; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
     #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -200,4 +218,10 @@ impl Storage {
             Storage::Nowhere(never) => match *never {},
         }
     }
+}
+
+/// The error of work on memory in a lane of another device.
+#[cfg(all(feature = "_remote", any(feature = "cpu", feature = "emulator", all(feature = "cuda", feature = "hip"))))]
+fn elsewhere() -> Error {
+    Error::Internal { doing: "a fill".to_owned(), message: "the lane is of another device".to_owned() }
 }

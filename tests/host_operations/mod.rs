@@ -1,15 +1,16 @@
 //! The operations of host code on tensors, for tests on every device and with drivers that fail.
 #![allow(dead_code, reason = "every test program uses some of them")]
 
+use titan::bench::{Bench, Clock};
 use titan::lang::{bf16, u4};
-use titan::{Device, Result, Tensor};
+use titan::{Device, DeviceKind, Result, Tensor};
 
 /// An operation that is right if it does not fail.
 pub(crate) type Operation = fn(&Device) -> Result<()>;
 
 /// All of them, with names.
 pub(crate) const OPERATIONS: &[(&str, Operation)] =
-    &[("make, fill, copy, read", make_fill_copy_read), ("time", time), ("count", count)];
+    &[("make, fill, copy, read", make_fill_copy_read), ("time", time), ("count", count), ("compare", compare)];
 
 /// The number of elements of a long row: more than what is copied run by run at least.
 const ROW: usize = 96;
@@ -64,6 +65,22 @@ pub(crate) fn time(device: &Device) -> Result<()> {
     // A point that nobody waits for.
     drop((s, middle));
     assert_eq!(x.to_vec()?, [2.0; ROW]);
+    Ok(())
+}
+
+/// Compares fills of two lengths by the clock of the device, with a cache that is overwritten before each.
+pub(crate) fn compare(device: &Device) -> Result<()> {
+    let mut x: Tensor<f32, 1> = device.zeros([ROW])?;
+    let bench = Bench::on(device).rounds(2).warm_up(0).flush(5000);
+    let remote = matches!(device.kind(), DeviceKind::Cuda | DeviceKind::Hip);
+    let compared = bench.compare(&["whole", "half"], |case, stream| {
+        x.slice_mut::<0>(0..ROW / (1 + case))?.fill(case as f32)?;
+        stream.record().map(drop)
+    })?;
+    assert_eq!(compared.clock, if remote { Clock::Device } else { Clock::Host }, "{device}");
+    assert!(compared.cases.iter().all(|case| case.samples.len() == 2 && case.seconds.least > 0.0), "{compared}");
+    // In the last round the second case is first.
+    assert_eq!(x.to_vec()?, [0.0; ROW]);
     Ok(())
 }
 

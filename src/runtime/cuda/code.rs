@@ -7,14 +7,14 @@ use super::super::event::Finish;
 use super::super::gpu::{self, Facts};
 use super::super::kernel::{KernelRef, Loaded};
 use super::super::machines::Machines;
-use super::{Lane, Mark, context, error, name};
+use super::{Lane, Mark, context, error, follow, name};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::runtime::{
-    Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Pinned, Stream, Waiting,
+    Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Params, Pinned, Stream, Waiting,
 };
 
 /// The variants of a kernel that a device can run.
@@ -80,15 +80,7 @@ impl Code {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let (ready, Functions { kernel, maker }, maps) = self.choose(call, &args, None)?;
         let grid = self.grid((ready, kernel), call)?;
-        for mark in after {
-            #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
-            let backend::Mark::Cuda(mark) = mark else {
-                // The mark is of another device. This device cannot wait for it, so the host waits.
-                mark.wait();
-                continue;
-            };
-            lane.0.follow(&mark.0).map_err(|e| self.failed(&e))?;
-        }
+        follow(&lane.0, after).map_err(|e| self.failed(&e))?;
         let report = self.report(&ready.variant)?;
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
         let block = (&block[..], &self.offsets[..]);
@@ -270,14 +262,14 @@ fn launch(
     function: &Function,
     stream: &Stream,
     grid: [u32; 3],
-    (block, maps, tables): (Block<'_>, &[EncodedMap], &[u64]),
+    ((block, offsets), maps, tables): (Block<'_>, &[EncodedMap], &[u64]),
 ) -> std::result::Result<(), DriverError> {
     // SAFETY: `Code` makes block and offsets of the signature's slots, and maps and tables of the variant's, from which the compiler makes the
     // parameters of both kernels. The address in a map is that of the argument whose map it is. A table has as many entries as the maker has
     // programs that write one, and lives until the launch that reads them has ended.
     // Addresses are in memory of the device, in whose buffers this launch is entered until it has ended (`uses.rs`), so that
     // no conflicting access runs; extents and strides are those of tensors inside of that memory.
-    unsafe { function.launch(stream, grid, block, (maps, tables)) }
+    unsafe { function.launch(stream, grid, Params { block, offsets, maps, tables }) }
 }
 
 /// The stream of the owner of foreign memory, which waits for the launch.

@@ -119,6 +119,12 @@ impl Memory {
         self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
     }
 
+    /// Overwrites the first bytes in the order of a lane.
+    pub(super) fn fill_in(&self, lane: &Lane, bytes: usize, value: u8) -> Result<()> {
+        let done = self.0.fill_in(&lane.0, bytes, value);
+        done.map_err(|e| error::driver(&self.device(), &e, "a fill"))
+    }
+
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
         self.0.read(offset, out).map_err(|e| error::driver(&self.device(), &e, "a copy to the host"))
     }
@@ -156,6 +162,16 @@ impl Lane {
     /// The point after all work so far, with its time.
     pub(super) fn timed_mark(&self) -> Result<Mark> {
         Mark::waited_for(&self.0, Waiting::Timed)
+    }
+
+    /// The point after all work so far.
+    pub(super) fn mark(&self, sleeps: bool) -> Result<Mark> {
+        Mark::at_end(&self.0, sleeps)
+    }
+
+    /// Makes later work wait for these points.
+    pub(super) fn follow(&self, after: &[backend::Mark]) -> Result<()> {
+        follow(&self.0, after).map_err(|e| error::driver(&name(self.0.context()), &e, "a wait"))
     }
 }
 
