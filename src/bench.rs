@@ -155,12 +155,7 @@ impl Bench {
     }
 
     /// The seconds of one run, as the mean of a batch.
-    fn seconds(
-        &self,
-        stream: &Stream,
-        flush: Option<&Flush>,
-        mut run: impl FnMut() -> Result<()>,
-    ) -> Result<f64> {
+    fn seconds(&self, stream: &Stream, flush: Option<&Flush>, mut run: impl FnMut() -> Result<()>) -> Result<f64> {
         flush.map_or(Ok(()), |flush| flush.enqueue(stream))?;
         let mut runs = || (0..self.batch).try_for_each(|_| run());
         let whole = match self.clock {
@@ -183,11 +178,7 @@ impl Bench {
         Ok(whole.as_secs_f64() / f64::from(self.batch))
     }
 
-    fn measure<N: AsRef<str>>(
-        &self,
-        names: &[N],
-        mut seconds: impl FnMut(usize) -> Result<f64>,
-    ) -> Result<Comparison> {
+    fn measure<N: AsRef<str>>(&self, names: &[N], mut seconds: impl FnMut(usize) -> Result<f64>) -> Result<Comparison> {
         let nothing = [(names.len(), "cases"), (self.rounds, "rounds"), (self.batch as usize, "runs in a batch")];
         if let Some((_, what)) = nothing.iter().find(|(n, _)| *n == 0) {
             let problem = format!("there are no {what} to measure");

@@ -156,8 +156,8 @@ pub use error::{Error, Location, Result};
 pub use runtime::Strided;
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
-    Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
+    ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
+    Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut, kernels,
 };
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;

@@ -199,8 +199,7 @@ impl Records {
     /// # Errors
     /// If it is not the text of records (T1121).
     pub fn parse(text: &str) -> Result<Records> {
-        let list = parse(text.as_bytes())
-            .map_err(|problem| Error::Records { file: None, problem, help: DAMAGED })?;
+        let list = parse(text.as_bytes()).map_err(|problem| Error::Records { file: None, problem, help: DAMAGED })?;
         Ok(Records { file: None, list })
     }
 
@@ -232,7 +231,10 @@ impl Records {
     pub fn save(&self) -> Result<()> {
         let told = |problem: String, help| Error::Records { file: self.file.clone(), problem, help };
         let Some(file) = &self.file else {
-            return Err(told("they are of no file".to_owned(), "open a file with `Records::open`, or write `to_string()`"));
+            return Err(told(
+                "they are of no file".to_owned(),
+                "open a file with `Records::open`, or write `to_string()`",
+            ));
         };
         let mut new = file.clone().into_os_string();
         new.push(format!(".{}.new", std::process::id()));

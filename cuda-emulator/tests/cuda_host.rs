@@ -9,6 +9,10 @@ mod cuda_process;
 mod emulator_settings;
 #[path = "../../tests/host_operations/mod.rs"]
 mod host_operations;
+#[path = "../../tests/graphs/model.rs"]
+mod model;
+#[path = "../../tests/runtime_kernels/mod.rs"]
+mod runtime_kernels;
 
 use cuda_process::{device, free_bytes, in_every_order};
 use emulator_settings::Emulator;
@@ -35,6 +39,39 @@ fn host_code_of_rayon_tasks_is_in_order() {
                 scope.spawn(move |_| operation(device).unwrap_or_else(|error| panic!("{name}: {error}")));
             }
         });
+    });
+}
+
+#[test]
+fn random_replays_are_in_every_order() {
+    in_every_order("random_replays_are_in_every_order", || {
+        let device = device();
+        for seed in 0..5 {
+            model::run(&device, seed, 80).unwrap();
+        }
+    });
+}
+
+/// Whatever fails in random captures, replays and updates, what does not fail is right, and the next ones are.
+#[test]
+fn every_call_of_graphs_may_fail() {
+    in_every_order("every_call_of_graphs_may_fail", || {
+        let (device, emulator) = (device(), Emulator::loaded());
+        model::run(&device, 0, 80).unwrap();
+        let calls = SYMBOLS.iter().filter(|call| call.contains("Graph") || call.contains("Capture"));
+        for call in calls.chain(&["cuLaunchKernel", "cuEventRecord", "cuStreamWaitEvent", "cuStreamCreate"]) {
+            let mut met = 0;
+            for nth in test_depth::cases(&[1u32, 2, 3, 5, 8, 13][..], &[1, 4][..]) {
+                emulator.fail(&format!("{call}:{nth}:304"));
+                let told = model::run(&device, u64::from(*nth), 80);
+                met += emulator.struck(call);
+                emulator.fail("");
+                drop(told);
+                model::run(&device, 100 + u64::from(*nth), 40)
+                    .unwrap_or_else(|error| panic!("after {call}:{nth}: {error}"));
+            }
+            assert!(met > 0, "graphs do not lead to `{call}`");
+        }
     });
 }
 

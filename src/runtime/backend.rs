@@ -13,6 +13,8 @@ use super::event::Finish;
 #[cfg(feature = "hip")]
 use super::hip;
 use super::kernel::{KernelRef, Loaded};
+#[cfg(feature = "_remote")]
+use super::launch::KernelWork;
 #[cfg(feature = "simulator")]
 use super::simulator;
 pub(crate) use super::storage::Storage;
@@ -88,6 +90,59 @@ pub(crate) enum Mark {
     Cuda(cuda::Mark),
     #[cfg(feature = "hip")]
     Hip(hip::Mark),
+}
+
+/// A graph of the driver, made of launches.
+#[cfg(feature = "_remote")]
+#[derive(Debug)]
+pub(crate) enum Exec {
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Exec),
+    #[cfg(feature = "hip")]
+    Hip(hip::Exec),
+}
+
+#[cfg(feature = "_remote")]
+impl Exec {
+    /// A graph of these launches on a device that has lanes.
+    pub(crate) fn new(device: &Device, works: &[&KernelWork]) -> Result<Exec> {
+        match device.kind() {
+            #[cfg(feature = "cuda")]
+            DeviceKind::Cuda => cuda::Exec::new(device, works).map(Exec::Cuda),
+            #[cfg(feature = "hip")]
+            DeviceKind::Hip => hip::Exec::new(device, works).map(Exec::Hip),
+            #[cfg(not(feature = "cuda"))]
+            DeviceKind::Cuda => Err(absent(device)),
+            #[cfg(not(feature = "hip"))]
+            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => Err(absent(device)),
+        }
+    }
+
+    /// Makes these the launches, of which those at `changed` are other ones. After an error, they are what they were.
+    pub(crate) fn renew(&self, works: &[&KernelWork], changed: &[usize]) -> Result<()> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Exec::Cuda(exec) => exec.renew(works, changed),
+            #[cfg(feature = "hip")]
+            Exec::Hip(exec) => exec.renew(works, changed),
+        }
+    }
+
+    /// Enqueues a replay at the end of a lane, after the points `after`. After an error, it has not been enqueued.
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], works: &[&KernelWork], sleeps: bool) -> Result<Given> {
+        match (self, lane) {
+            #[cfg(feature = "cuda")]
+            (Exec::Cuda(exec), Lane::Cuda(lane)) => exec.give(lane, after, works, sleeps),
+            #[cfg(feature = "hip")]
+            (Exec::Hip(exec), Lane::Hip(lane)) => exec.give(lane, after, works, sleeps),
+            // The devices of a graph and of the stream have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Exec::Cuda(_), Lane::Hip(_)) | (Exec::Hip(_), Lane::Cuda(_)) => {
+                Err(Error::Internal { doing: "a graph".to_owned(), message: "a lane of another device".to_owned() })
+            }
+        }
+    }
 }
 
 /// Work that has been enqueued in a lane: the point after it, and the action to take when that point has been reached.

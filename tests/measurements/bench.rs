@@ -48,9 +48,8 @@ fn the_clock_of_a_device_measures_launches_of_its_streams() {
         let mut x = device.zeros([4]).unwrap();
         let [few, many] = spins(&device);
         let bench = Bench::on(&device).rounds(3).clock(Clock::Device);
-        let compared = bench.compare(&["few", "many"], |case, stream| {
-            slow_fill(&mut x, 1.5, [few, many][case]).launch(stream)
-        });
+        let compared =
+            bench.compare(&["few", "many"], |case, stream| slow_fill(&mut x, 1.5, [few, many][case]).launch(stream));
         let compared = compared.unwrap();
         assert!(compared.cases[1].ratio.median > 1.0, "{device}: {compared}");
         assert!(compared.to_string().contains(" by the device's clock\n"));
@@ -71,8 +70,8 @@ fn cases_may_measure_themselves() {
     let close = |found: f64, wanted: f64| assert!((found - wanted).abs() <= 1e-9 * wanted, "{found} {wanted}");
     // Without the first round: 10 and 20, 4 and 4, 1 and 9.
     let b = &compared.cases[1];
-    [(b.ratio.least, 1.0), (b.ratio.median, 2.0)].map(|(found, wanted)| close(found, wanted));
-    [(b.seconds.least, 4e-6), (b.seconds.median, 9e-6)].map(|(found, wanted)| close(found, wanted));
+    let wanted = [(b.ratio.least, 1.0), (b.ratio.median, 2.0), (b.seconds.least, 4e-6), (b.seconds.median, 9e-6)];
+    wanted.into_iter().for_each(|(found, wanted)| close(found, wanted));
     close(compared.cases[0].seconds.median, 4e-6);
     // A clock that does not advance is no division by zero.
     let still = Bench::on(&Device::cpu()).rounds(2).sample(&["a", "b"], |_| Ok(Duration::ZERO)).unwrap();

@@ -59,7 +59,10 @@ fn told(text: &str) -> String {
     assert!(matches!(error, Error::Records { file: None, .. }), "{error}");
     let text = error.to_string();
     assert!(text.starts_with("[T1121] the records of measurements: "), "{text}");
-    assert!(text.ends_with("\n  help: restore the file from version control, or delete it and measure again"), "{text}");
+    assert!(
+        text.ends_with("\n  help: restore the file from version control, or delete it and measure again"),
+        "{text}"
+    );
     text
 }
 
@@ -92,7 +95,11 @@ fn damaged_texts_say_what_is_wrong() {
     changed("\"fastest\": \"b\"", "\"fastest\": \"d\"", "has no times of its fastest case, `d`");
     changed("\"fastest\": \"b\"", "\"fastest\": \"a\"", "`b` has a smaller ratio than the fastest case, `a`");
     changed("\"name\": \"y\"", "\"name\": \"x\"", "has the case `x` twice");
-    changed("\"left_out\": \"it cannot run\"", "\"ns\": [1, 1, 1, 1]", "case `w` must have `ns` and `ratio`, or else `left_out`");
+    changed(
+        "\"left_out\": \"it cannot run\"",
+        "\"ns\": [1, 1, 1, 1]",
+        "case `w` must have `ns` and `ratio`, or else `left_out`",
+    );
     changed("[1500.0, ", "[", "times and ratios are four numbers, not 3");
     changed("[1500.0, ", "[1600.0, ", "four numbers in ascending order, none below 0");
     changed("[1500.0, ", "[-1, ", "four numbers in ascending order, none below 0");

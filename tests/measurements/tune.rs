@@ -45,7 +45,8 @@ fn an_instance_with_another_result_does_not_win() {
     for device in devices() {
         let (x, mut y) = input(&device, 40);
         let mut measure = |tuner: Tuner| {
-            let launch = |i, y: &mut Tensor<f32, 1>, stream: &titan::Stream| dispatch!(shifted[i](&x, y)).launch(stream);
+            let launch =
+                |i: &'static Instance, y: &mut Tensor<f32, 1>, stream: &titan::Stream| dispatch!(shifted[i](&x, y)).launch(stream);
             tuner.class("40").rounds(3).measure(shifted::instances(), &mut y, launch).unwrap()
         };
         let exact = measure(Tuner::on(&device));
@@ -68,7 +69,9 @@ fn instances_that_cannot_run_are_left_out_with_the_reason() {
     for device in devices() {
         let (x, mut y) = input(&device, 96);
         let tuner = Tuner::on(&device).rounds(2);
-        let launch = |i, y: &mut Tensor<f32, 1>, stream: &titan::Stream| dispatch!(whole[i](&x, y)).launch(stream);
+        let launch = |i: &'static Instance, y: &mut Tensor<f32, 1>, stream: &titan::Stream| {
+            dispatch!(whole[i](&x, y)).launch(stream)
+        };
         let tuned = tuner.measure(whole::instances(), &mut y, launch).unwrap();
         assert_eq!(tuned.fastest.name(), "whole::<16>");
         let [(trapped, why), (unfit, condition)] = left_out(&tuned)[..] else { panic!("{tuned}") };
@@ -137,7 +140,9 @@ fn a_choice_without_a_record_is_the_first_instance_and_says_why() {
         let mut records = Records::default();
         let pick = records.pick(all, "40", &device).unwrap();
         assert_eq!((name(pick.instance), &pick.reason), ("busy::<400>", &Reason::NoRecord));
-        assert!(pick.to_string().starts_with("`busy::<400>`, the first instance: there is no record of `busy`, `40`, on "));
+        assert!(
+            pick.to_string().starts_with("`busy::<400>`, the first instance: there is no record of `busy`, `40`, on ")
+        );
         let error = pick.recorded().unwrap_err().to_string();
         assert!(error.starts_with("[T1122] no instance is recorded: `busy::<400>`, the first instance: "), "{error}");
 
@@ -181,5 +186,7 @@ fn a_record_of_an_instance_that_does_not_exist_is_an_error() {
     let mut records = Records::default();
     records.insert(record);
     let error = records.pick(busy::instances(), "40", &device).unwrap_err();
-    assert!(matches!(error, Error::Records { .. }) && error.to_string().contains("is `busy::<2>`, which does not exist"));
+    assert!(
+        matches!(error, Error::Records { .. }) && error.to_string().contains("is `busy::<2>`, which does not exist")
+    );
 }

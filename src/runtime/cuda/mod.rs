@@ -17,6 +17,7 @@
 mod code;
 mod error;
 mod foreign;
+mod graph;
 #[cfg(feature = "cudarc")]
 mod interop;
 
@@ -29,12 +30,13 @@ pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, borrow_strided,
 pub use cudarc;
 
 pub(super) use code::Code;
+pub(super) use graph::Exec;
 
 use super::backend;
 use super::device::{Device, DeviceKind};
 use super::event::{self, Event};
 use super::memory_use::Room;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_nv::Machine;
 use titan_nv::runtime::{self as nv, Driver, Once, Waiting};
@@ -79,6 +81,17 @@ pub(super) fn trim(device: &Device) -> Result<()> {
     context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
 }
 
+/// Host memory that devices of this kind read by themselves.
+pub(super) fn pinned(device: &Device, bytes: usize) -> Result<nv::HostMemory> {
+    let made = nv::HostMemory::new(context(device)?, bytes);
+    made.map_err(|e| {
+        if e.kind() == nv::Kind::OutOfMemory {
+            return Error::OutOfMemory { bytes, device: "the host".to_owned(), free: None };
+        }
+        error::driver(&device.to_string(), &e, "pinning host memory")
+    })
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<nv::Memory>);
@@ -96,12 +109,29 @@ impl Memory {
         self.0.used_until(Arc::clone(&mark.0));
     }
 
+    /// Makes the stream of the memory's foreign owner, if it has one, wait for a point, or else waits for it here.
+    pub(super) fn tell_owner(&self, mark: &Mark) {
+        if let Some(owner) = self.0.follower()
+            && owner.follow(&mark.0).is_err()
+        {
+            mark.wait();
+        }
+    }
+
     pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
     }
 
     pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
         self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
+    }
+
+    /// Copies pinned memory of the host, in the order of a lane. It must be kept until the copy has ended.
+    #[expect(unsafe_code, reason = "the host memory of a copy cannot be checked by types")]
+    pub(super) fn copy_in(&self, lane: &Lane, offset: usize, from: &nv::HostMemory) -> Result<()> {
+        // SAFETY: an upload takes its memory away from the program, and keeps it until it has ended (`pinned.rs`).
+        let done = unsafe { self.0.write_in(&lane.0, offset, from) };
+        done.map_err(|e| error::driver(&self.device(), &e, "an upload"))
     }
 
     /// Overwrites the first bytes in the order of a lane.
