@@ -314,6 +314,38 @@ impl Code {
         Err(absent(device))
     }
 
+    /// The code for an NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&cuda::Code> {
+        match self {
+            Code::Cuda(code) => Some(code),
+            #[cfg(feature = "cpu")]
+            Code::Cpu(_) => None,
+            #[cfg(feature = "hip")]
+            Code::Hip(_) => None,
+            #[cfg(feature = "emulator")]
+            Code::Emulated(_) => None,
+            #[cfg(feature = "simulator")]
+            Code::Simulated(_) => None,
+        }
+    }
+
+    /// The code for an AMD GPU.
+    #[cfg(feature = "hip")]
+    pub(crate) fn as_hip(&self) -> Option<&hip::Code> {
+        match self {
+            Code::Hip(code) => Some(code),
+            #[cfg(feature = "cpu")]
+            Code::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Code::Cuda(_) => None,
+            #[cfg(feature = "emulator")]
+            Code::Emulated(_) => None,
+            #[cfg(feature = "simulator")]
+            Code::Simulated(_) => None,
+        }
+    }
+
     /// Runs the grid to its end on this thread, on a device of the model that this is the code for.
     #[cfg_attr(
         not(any(feature = "cpu", feature = "emulator")),

@@ -135,13 +135,15 @@ impl<T: Elem> Deref for Pinned<T> {
 #[expect(unsafe_code, reason = "the memory is the driver's")]
 impl<T: Elem> DerefMut for Pinned<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        if let Block::Host(words) = &mut self.block {
-            let start = words.as_mut_ptr().cast();
-            // SAFETY: as in `deref`, and the borrow is exclusive.
-            return unsafe { std::slice::from_raw_parts_mut(start, self.len) };
-        }
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.block.start().cast(), self.len) }
+        let start = match &mut self.block {
+            Block::Host(words) => words.as_mut_ptr().cast(),
+            #[cfg(feature = "cuda")]
+            Block::Cuda(memory) => memory.start().cast(),
+            #[cfg(feature = "hip")]
+            Block::Hip(memory) => memory.start().cast(),
+        };
+        // SAFETY: as in `deref`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(start, self.len) }
     }
 }
 

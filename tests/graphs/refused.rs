@@ -170,7 +170,8 @@ fn updates_that_do_not_fit_are_refused_and_change_nothing() {
             let text = error.to_string();
             assert!(text.starts_with(&format!("[T1124] {says}")) && text.contains("\n  help: "), "{text}");
         };
-        told(graph.set(0, scale(&mut x, 1.0)), "the graph launches `fill` there, not `scale`");
+        let other = graph.set(0, scale(&mut x, 1.0)).unwrap_err().to_string();
+        assert!(other.starts_with("[T1124] the graph launches `fill` there, not `scale`"), "{other}");
         told(graph.set(2, fill(&mut x, 1.0)), "the graph has 2 launches, and none is at 2");
         told(graph.update(|| fill(&mut x, 1.0).launch(&s)), "the graph has 2 launches, but 1 were made");
         let swapped = graph.update(|| {

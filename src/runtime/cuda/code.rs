@@ -14,8 +14,7 @@ use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::runtime::{
-    Context, DriverError, EncodedMap, Event, Function, LoadError, Memory, Once, Params, Pinned, Stream,
-    Waiting,
+    Context, DriverError, EncodedMap, Event, Function, LoadError, Memory, Once, Params, Pinned, Stream, Waiting,
 };
 
 /// The variants of a kernel that a device can run.

@@ -156,7 +156,7 @@ impl Drop for Exec {
 impl Node {
     fn of(work: &KernelWork) -> Result<Node> {
         let call = work.call();
-        let backend::Code::Cuda(code) = work.code() else { return Err(elsewhere(&call)) };
+        let code = work.code().as_cuda().ok_or_else(|| elsewhere(&call))?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let (ready, functions, maps) = code.choose(&call, &args, None)?;
         let grid = code.grid((ready, &functions.kernel), &call)?;

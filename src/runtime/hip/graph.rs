@@ -148,10 +148,11 @@ impl Exec {
 impl Node {
     fn of(work: &KernelWork) -> Result<Node> {
         let call = work.call();
-        let backend::Code::Hip(code) = work.code() else {
+        let elsewhere = || {
             let message = "its code is for another device".to_owned();
-            return Err(Error::Internal { doing: call.loaded.name.clone(), message });
+            Error::Internal { doing: call.loaded.name.clone(), message }
         };
+        let code = work.code().as_hip().ok_or_else(elsewhere)?;
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let (ready, function) = code.choose(&call, &args, None)?;
         let grid = code.grid((ready, function), &call)?;

@@ -120,9 +120,8 @@ impl Memory {
         }
         let _entered = self.context.enter()?;
         // SAFETY: the range lies inside of the memory, whose bytes belong to the device. When it is dropped, it is freed after its uses.
-        let code = unsafe {
-            (self.context.calls.hipMemsetD8Async)(pointer(self.address(0)), value, bytes, stream.raw())
-        };
+        let code =
+            unsafe { (self.context.calls.hipMemsetD8Async)(pointer(self.address(0)), value, bytes, stream.raw()) };
         self.context.calls.check("hipMemsetD8Async", code)
     }
 

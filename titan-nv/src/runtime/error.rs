@@ -251,13 +251,7 @@ const ROWS: &[Row] = &[
         "the stream is being captured into a graph",
         "end the capture before TITAN uses the stream",
     ),
-    row(
-        901,
-        "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-        Kind::Other,
-        "the capture of a graph was broken",
-        REPORT,
-    ),
+    row(901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", Kind::Other, "the capture of a graph was broken", REPORT),
     row(
         906,
         "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",

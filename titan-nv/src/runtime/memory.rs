@@ -216,8 +216,7 @@ impl Memory {
         let _entered = self.context.enter()?;
         let (target, source) = (self.address(offset), from.start().cast::<c_void>());
         // SAFETY: the range lies inside of the memory; the caller keeps the pinned one.
-        let code =
-            unsafe { (self.context.calls.cuMemcpyHtoDAsync_v2)(target, source, from.len(), stream.raw()) };
+        let code = unsafe { (self.context.calls.cuMemcpyHtoDAsync_v2)(target, source, from.len(), stream.raw()) };
         self.context.calls.check("cuMemcpyHtoDAsync", code)
     }
 

@@ -3,8 +3,8 @@
 //! Types are those of the CUDA driver API manual, version 12.0; results are integers, see [`super::error`].
 
 use super::sys::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmemoryPool, CUmodule, CUstream,
-    KernelNodeParams,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmemoryPool, CUmodule,
+    CUstream, KernelNodeParams,
 };
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
