@@ -64,6 +64,9 @@ pub struct Tuner {
     tolerance: Option<Tolerance>,
 }
 
+/// The instances that may win, and the places of the others with the reasons.
+type Checked = (Vec<&'static Instance>, Vec<(usize, String)>);
+
 /// How far a result may be from that of the first instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Tolerance {
@@ -137,14 +140,13 @@ impl Tuner {
     }
 
     /// The instances whose results are those of the first that runs, and the places of the others with the reasons.
-    #[expect(clippy::type_complexity, reason = "two lists")]
     fn check<O: Outputs>(
         &self,
         all: &[&'static Instance],
         outputs: &mut O,
         before: &O::Contents,
         mut run: impl FnMut(&'static Instance, &mut O) -> Result<()>,
-    ) -> Result<(Vec<&'static Instance>, Vec<(usize, String)>)> {
+    ) -> Result<Checked> {
         let (mut fit, mut left_out, mut first) = (Vec::new(), Vec::new(), None);
         for (place, instance) in all.iter().enumerate() {
             outputs.restore(before)?;
@@ -376,12 +378,18 @@ pub trait Outputs: sealed::Sealed {
     #[doc(hidden)]
     type Contents;
 
+    /// What they hold now.
+    ///
+    /// # Errors
+    /// The same as of [`Tensor::to_vec`].
     #[doc(hidden)]
-    #[expect(clippy::missing_errors_doc, reason = "not to be called")]
     fn contents(&self) -> Result<Self::Contents>;
 
+    /// Overwrites them with what they held.
+    ///
+    /// # Errors
+    /// The same as of [`Tensor::write`].
     #[doc(hidden)]
-    #[expect(clippy::missing_errors_doc, reason = "not to be called")]
     fn restore(&mut self, contents: &Self::Contents) -> Result<()>;
 
     /// The first difference, as a clause, where `same` does not hold.

@@ -118,8 +118,7 @@ fn set(exec: Handle, node: Handle, func: Handle, [x, y, z]: [Handle; 3]) -> c_ui
     let n = 256_u32;
     let params: [*const c_void; 4] =
         [(&raw const x).cast(), (&raw const y).cast(), (&raw const z).cast(), (&raw const n).cast()];
-    let wanted =
-        Node { block: [256, 1, 1], extra: null(), func, grid: [1; 3], params: params.as_ptr(), shared: 0 };
+    let wanted = Node { block: [256, 1, 1], extra: null(), func, grid: [1; 3], params: params.as_ptr(), shared: 0 };
     // SAFETY: as above.
     unsafe { hipGraphExecKernelNodeSetParams(exec, node, &raw const wanted) }
 }

@@ -113,8 +113,7 @@ impl Graph {
 
     /// The number of launches.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a graph has at least one launch")]
-    pub fn len(&self) -> usize {
+    pub fn launches(&self) -> usize {
         self.replay.nodes.len()
     }
 
@@ -154,7 +153,7 @@ impl Graph {
             None => None,
         };
         let Some((new, place)) = new.zip(self.replay.nodes.get(nth)) else {
-            let problem = format!("the graph has {} launches, and none is at {nth}", self.len());
+            let problem = format!("the graph has {} launches, and none is at {nth}", self.launches());
             return Err(Error::Graph { problem, help: "count from 0, in the order in which they were captured" });
         };
         new.replaces(place)?;
@@ -170,8 +169,8 @@ impl Graph {
     /// If the launches are not those of the graph (T1124); the errors of [`Stream::capture`]. The graph is as it was then.
     pub fn update(&mut self, launches: impl FnOnce() -> Result<()>) -> Result<()> {
         let nodes = Node::of(capture::record(&self.stream, launches)?)?;
-        if nodes.len() != self.len() {
-            let problem = format!("the graph has {} launches, but {} were made", self.len(), nodes.len());
+        if nodes.len() != self.launches() {
+            let problem = format!("the graph has {} launches, but {} were made", self.launches(), nodes.len());
             return Err(Error::Graph { problem, help: "make the same launches, or capture a new graph" });
         }
         nodes.iter().zip(&self.replay.nodes).try_for_each(|(new, old)| new.replaces(old))?;

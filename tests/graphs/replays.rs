@@ -19,7 +19,7 @@ fn launches_are_captured_and_replayed_on_every_device() {
             add(&y, &mut z, 0.5).launch(&s)
         });
         let graph = graph.unwrap();
-        assert_eq!((graph.len(), graph.device()), (3, &device));
+        assert_eq!((graph.launches(), graph.device()), (3, &device));
         assert_eq!(graph.kernels().collect::<Vec<_>>(), ["add", "scale", "add"]);
         assert!(format!("{graph:?}").contains("\"scale\""), "{graph:?}");
         assert_eq!(
