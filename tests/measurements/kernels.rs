@@ -14,7 +14,7 @@ pub(crate) fn busy<const REPEAT: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)
     y.store_tile([p], v);
 }
 
-/// y = x + D, slowly for D = 0: each instance has a result of its own.
+/// y = x + D, slowly for D = 0: each instance has a result of its own, and wrong ones are fast.
 #[titan::kernel(instances(D in [0, 1, 2]))]
 pub(crate) fn shifted<const D: i32>(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>) {
     let p = program_id(0);

@@ -12,7 +12,7 @@ fn input(device: &Device, n: usize) -> (Tensor<f32, 1>, Tensor<f32, 1>) {
 
 fn tuned_busy(device: &Device) -> Tuned {
     let (x, mut y) = input(device, 40);
-    let tuner = Tuner::on(device).class("40").rounds(3);
+    let tuner = Tuner::on(device).class("40").rounds(5);
     let tuned = tuner.measure(busy::instances(), &mut y, |i, y, stream| dispatch!(busy[i](&x, y)).launch(stream));
     assert_eq!(y.to_vec().unwrap(), [-1.0; 40], "the outputs have their contents again");
     tuned.unwrap()
@@ -34,6 +34,12 @@ fn the_fastest_instance_wins_on_every_device() {
         // The other two are near each other on a busy machine.
         assert_ne!(tuned.fastest.name(), "busy::<400>", "{device}: {tuned}");
         assert_eq!(tuned.record.fastest, tuned.fastest.name());
+        let median = |case: &titan::records::RecordedCase| match &case.outcome {
+            Outcome::Measured { ratio, .. } => ratio.median,
+            Outcome::LeftOut(reason) => panic!("{reason}"),
+        };
+        let least = tuned.record.cases.iter().min_by(|a, b| median(a).total_cmp(&median(b))).unwrap();
+        assert_eq!(least.name, tuned.record.fastest, "{device}: {tuned}");
         assert_eq!((tuned.record.what.as_str(), tuned.record.class.as_str()), ("busy", "40"));
         assert!(left_out(&tuned).is_empty() && tuned.record.cases.len() == 3);
         assert!(tuned.to_string().contains(&format!("\n* {}", tuned.fastest)), "{tuned}");
@@ -58,7 +64,7 @@ fn an_instance_with_another_result_does_not_win() {
         assert_eq!(left_out(&exact), [("shifted::<1>", &*one), ("shifted::<2>", &*two)]);
         // With 1 as the tolerance the second instance may win, and the third may not.
         let near = measure(Tuner::on(&device).tolerance(1.0, 0.0));
-        assert_eq!(near.fastest.name(), "shifted::<1>", "{device}: {near}");
+        assert_ne!(near.fastest.name(), "shifted::<2>", "{device}: {near}");
         assert_eq!(left_out(&near), [("shifted::<2>", &*two)]);
         // A relative one is 0 at the first element.
         let relative = measure(Tuner::on(&device).tolerance(0.0, 0.5));
