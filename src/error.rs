@@ -1,3 +1,4 @@
+//! tidy: table
 //! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
 mod text;
@@ -7,7 +8,7 @@ pub use text::Location;
 use crate::runtime::{Device, were};
 use std::fmt;
 use std::sync::Arc;
-use text::{ANOTHER_DEVICE, because, room, way_to_a_device};
+use text::{ANOTHER_DEVICE, because, in_file, room, way_to_a_device};
 use titan_core::ir::Elem as ElemType;
 use titan_core::launch::BindError;
 
@@ -397,6 +398,42 @@ pub enum Error {
     Strided {
         /// The operation that was requested.
         operation: &'static str,
+        /// The reason why it is not possible.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// A file of records of measurements is damaged, or cannot be read or written.
+    #[error("[T1121] the records of measurements{}: {problem}\n  help: {help}", in_file(file.as_deref()))]
+    Records {
+        /// The file, if they are in one.
+        file: Option<std::path::PathBuf>,
+        /// What is wrong with it.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// There is nothing to measure, or no result of a measurement can be chosen.
+    #[error("[T1122] {problem}\n  help: {help}")]
+    Measurement {
+        /// The reason.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// Inside of [`Stream::capture`](crate::Stream::capture), something is done that a graph cannot repeat.
+    #[error("[T1123] {what} cannot be captured into a graph: {problem}\n  help: {help}")]
+    Capture {
+        /// The launch or the operation.
+        what: String,
+        /// The reason.
+        problem: String,
+        /// The way to correct it.
+        help: &'static str,
+    },
+    /// A graph is replayed on another device, or a launch is to replace one of another kernel.
+    #[error("[T1124] {problem}\n  help: {help}")]
+    Graph {
         /// The reason why it is not possible.
         problem: String,
         /// The way to correct it.

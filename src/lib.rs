@@ -13,12 +13,15 @@
 // Device functions of this library name it as those of other crates do.
 extern crate self as titan;
 
+pub mod bench;
 mod dispatch;
 mod error;
+mod json;
 pub mod lang;
 pub mod order;
 pub mod prelude;
 pub mod random;
+pub mod records;
 #[cfg_attr(
     not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")),
     expect(
@@ -30,6 +33,7 @@ pub mod random;
 )]
 mod runtime;
 pub mod safetensors;
+pub mod tune;
 
 /// Compiles a function to a GPU kernel during `cargo build`.
 ///
@@ -153,8 +157,8 @@ pub use error::{Error, Location, Result};
 pub use runtime::Strided;
 pub use runtime::{
     AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
-    Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
+    ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
+    Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut, kernels,
 };
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;
@@ -196,4 +200,8 @@ mod pages {
     mod host {}
     #[doc = include_str!("../docs/memory.md")]
     mod memory {}
+    #[doc = include_str!("../docs/tuning.md")]
+    mod tuning {}
+    #[doc = include_str!("../docs/graphs.md")]
+    mod graphs {}
 }

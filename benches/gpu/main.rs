@@ -21,14 +21,12 @@ mod fp8;
 #[expect(dead_code, clippy::duplicate_mod, reason = "an example has a `main`, and each has the part that all share")]
 mod fp8_gemm;
 mod kernels;
-#[path = "../cases/quantile.rs"]
-mod quantile;
 mod torch;
 mod vendor;
 
 use cases::{Case, Work};
-use quantile::quantile;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use titan::bench::{Bench, Clock, Comparison};
 use titan::{Device, DeviceKind};
 
 /// How much is run.
@@ -42,28 +40,24 @@ pub(crate) struct Plan {
 }
 
 /// The time of one launch of a batch of `n`.
-fn seconds(side: &mut cases::Side, n: usize) -> titan::Result<f64> {
+fn time(side: &mut cases::Side, n: u32) -> titan::Result<Duration> {
     let start = Instant::now();
-    (side.run)(n)?;
-    Ok(start.elapsed().as_secs_f64() / n as f64)
+    (side.run)(n as usize)?;
+    Ok(start.elapsed() / n)
 }
 
-/// Times of one launch by side and round.
-fn measure(case: &mut Case, plan: Plan) -> titan::Result<Vec<Vec<f64>>> {
+/// Times of one launch by side and round. The sides synchronize by themselves, and some are on streams of other libraries.
+fn measure(dev: &Device, case: &mut Case, plan: Plan) -> titan::Result<Comparison> {
     let mut batches = Vec::new();
     for side in &mut case.sides {
-        let once = seconds(side, 1)?.min(seconds(side, 1)?);
-        let n = if plan.small { 1 } else { (plan.batch / once).clamp(1.0, 10_000.0) as usize };
-        seconds(side, n)?;
+        let once = time(side, 1)?.min(time(side, 1)?).as_secs_f64();
+        let n = if plan.small { 1 } else { (plan.batch / once).clamp(1.0, 10_000.0) as u32 };
+        time(side, n)?;
         batches.push(n);
     }
-    let mut times = vec![Vec::new(); case.sides.len()];
-    for _ in 0..plan.rounds {
-        for ((side, n), times) in case.sides.iter_mut().zip(&batches).zip(&mut times) {
-            times.push(seconds(side, *n)?);
-        }
-    }
-    Ok(times)
+    let names: Vec<&str> = case.sides.iter().map(|side| side.name).collect();
+    let bench = Bench::on(dev).clock(Clock::Host).rounds(plan.rounds).warm_up(0);
+    bench.sample(&names, |side| time(&mut case.sides[side], batches[side]))
 }
 
 fn rate(work: Work, seconds: f64) -> String {
@@ -74,16 +68,12 @@ fn rate(work: Work, seconds: f64) -> String {
     }
 }
 
-fn report(case: &Case, times: &[Vec<f64>]) {
-    for (i, (side, own)) in case.sides.iter().zip(times).enumerate() {
-        let best = own.iter().copied().fold(f64::INFINITY, f64::min);
+fn report(case: &Case, compared: &Comparison) {
+    for (i, side) in compared.cases.iter().enumerate() {
+        let best = side.seconds.least;
         let title = if i == 0 { case.name.as_str() } else { "" };
-        let mut ratios: Vec<f64> = own.iter().zip(&times[0]).map(|(theirs, ours)| theirs / ours).collect();
-        ratios.sort_by(f64::total_cmp);
-        let ratio = |part| quantile(&ratios, part);
-        let ratios = format!("{:6.3} ({:.3} to {:.3})", ratio(0.5), ratio(0.25), ratio(0.75));
-        let ratios = if i == 0 { "" } else { &ratios };
-        println!("{title:42} {:14} {:11.2} us {} {ratios}", side.name, best * 1e6, rate(case.work, best));
+        let ratio = if i == 0 { String::new() } else { side.ratio.to_string() };
+        println!("{title:42} {:14} {:11.2} us {} {ratio}", side.name, best * 1e6, rate(case.work, best));
     }
 }
 
@@ -109,8 +99,8 @@ fn main() -> titan::Result<()> {
     for make in cases::all() {
         let mut case = make(&dev, &vendor, plan)?;
         if case.name.contains(&filter) {
-            let times = measure(&mut case, plan)?;
-            report(&case, &times);
+            let compared = measure(&dev, &mut case, plan)?;
+            report(&case, &compared);
         }
     }
     Ok(())

@@ -40,7 +40,7 @@
 //! A driver that *lacks* a symbol is a file in which the symbol has another name: [`place::without`].
 //!
 //! **Limits.** Operations have no duration: events report the time that the emulator took, nothing overlaps, clock rates
-//! are round numbers. There are no graphs and no stream capture, textures, surfaces, managed memory, peer access, linking,
+//! are round numbers. Captures record kernels and nothing else. There are no textures, surfaces, managed memory, peer access, linking,
 //! profiling, or interoperation; such functions are not exported, or report that they are not supported. Contexts other
 //! than primary ones exist, without flags. Host threads count as one: whatever one thread has waited for is ordered before
 //! what any thread enqueues later. Reads of pinned memory by the host cannot be observed; the memory that a pending copy will write

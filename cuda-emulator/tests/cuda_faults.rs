@@ -59,9 +59,17 @@ const AFTER: [(&str, &str); 8] = [
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times and counts (cuda_host.rs); and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 8] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times, counts and captures (cuda_host.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 16] = [
     "cuEventElapsedTime",
+    "cuStreamBeginCapture_v2",
+    "cuStreamEndCapture",
+    "cuStreamGetCaptureInfo_v2",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphExecKernelNodeSetParams_v2",
+    "cuGraphLaunch",
+    "cuGraphExecDestroy",
+    "cuGraphDestroy",
     "cuMemPoolGetAttribute",
     "cuTensorMapEncodeTiled",
     "cuMemAlloc_v2",

@@ -46,6 +46,32 @@ fn slices_of_cudarc_are_tensors() {
     });
 }
 
+/// The streams of a slice wait for an upload to it as for launches, and an upload for them.
+#[test]
+fn a_slice_waits_for_an_upload_to_it() {
+    in_every_order("a_slice_waits_for_an_upload_to_it", || {
+        let dev = device();
+        let context = CudaContext::new(0).unwrap();
+        let (stream, other) = (context.new_stream().unwrap(), context.new_stream().unwrap());
+        let mut target = stream.clone_htod(&[1.0f32; 4]).unwrap();
+        let mut staging = dev.pinned::<f32>(2).unwrap();
+        staging.copy_from_slice(&[5.0, 6.0]);
+        {
+            let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
+            let upload = y.slice_mut::<0>(1..3).unwrap().upload(staging, &dev.stream().unwrap()).unwrap();
+            std::mem::forget((y, upload));
+        }
+        assert_eq!(other.clone_dtoh(&target).unwrap(), [1.0, 5.0, 6.0, 1.0]);
+        drop(target);
+        // What the slice's owner may free is no part of a graph.
+        let mut target = stream.alloc_zeros::<f32>(4).unwrap();
+        let mut y = cuda::borrow_mut(&dev, &mut target, [4]).unwrap();
+        let s = dev.stream().unwrap();
+        let error = s.capture(|| scale(&mut y, 2.0).launch(&s)).unwrap_err();
+        assert!(error.to_string().contains(" that TITAN does not own, and "), "{error}");
+    });
+}
+
 /// Neither forgetting what was borrowed nor dropping it early hides a launch from cudarc's streams: not from the slice's own, on
 /// which it is freed, and not from others.
 #[test]

@@ -1,7 +1,9 @@
-//! What the library keeps: devices with memory, code objects; [`streams`] has streams as queues, and events.
+//! What the library keeps: devices with memory, code objects; [`streams`] has streams as queues, and events, [`graph`] what they record.
 
+mod graph;
 mod streams;
 
+use crate::runtime::host::HostBlock;
 use crate::say;
 use crate::setting::{Order, Settings};
 use std::collections::BTreeMap;
@@ -23,10 +25,14 @@ impl Code {
     pub(crate) const INVALID_IMAGE: Code = Code(200);
     pub(crate) const NO_BINARY: Code = Code(209);
     pub(crate) const INVALID_HANDLE: Code = Code(400);
+    pub(crate) const ILLEGAL_STATE: Code = Code(401);
     pub(crate) const NOT_FOUND: Code = Code(500);
     pub(crate) const NOT_READY: Code = Code(600);
     pub(crate) const ILLEGAL_ADDRESS: Code = Code(700);
     pub(crate) const LAUNCH_FAILURE: Code = Code(719);
+    pub(crate) const CAPTURE_UNSUPPORTED: Code = Code(900);
+    pub(crate) const CAPTURE_INVALIDATED: Code = Code(901);
+    pub(crate) const CAPTURE_WRONG_THREAD: Code = Code(908);
 }
 
 pub(crate) type Done<T = ()> = Result<T, Code>;
@@ -35,7 +41,7 @@ pub(crate) type Done<T = ()> = Result<T, Code>;
 pub(crate) type Id = usize;
 
 /// A launch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Job {
     pub(crate) function: Id,
     pub(crate) grid: [u32; 3],
@@ -69,6 +75,10 @@ pub(crate) struct World {
     events: BTreeMap<Id, Event>,
     modules: BTreeMap<Id, Arc<Module>>,
     functions: BTreeMap<Id, (Arc<Module>, String)>,
+    graphs: BTreeMap<Id, graph::Graph>,
+    execs: BTreeMap<Id, graph::Exec>,
+    /// Pinned memory of the host, by its address.
+    pinned: BTreeMap<usize, HostBlock>,
     next: Id,
     rng: Rng,
     sticky: Option<Code>,
@@ -96,6 +106,9 @@ impl World {
             events: BTreeMap::new(),
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
+            graphs: BTreeMap::new(),
+            execs: BTreeMap::new(),
+            pinned: BTreeMap::new(),
             next: FIRST,
             rng: Rng::new(seed),
             sticky: None,
@@ -146,6 +159,30 @@ impl World {
         let board = board.ok_or(Code::INVALID_VALUE)?;
         board.allocated.remove(&address);
         board.memory.free(DevicePtr::from_address(address));
+        Ok(())
+    }
+
+    /// Allocates pinned memory: its address.
+    pub(crate) fn pin(&mut self, bytes: usize) -> Done<usize> {
+        let block = HostBlock::new(bytes).ok_or(Code::OUT_OF_MEMORY)?;
+        let at = block.address();
+        self.pinned.insert(at, block);
+        Ok(at)
+    }
+
+    /// Frees pinned memory, which no copy that is pending may read.
+    pub(crate) fn unpin(&mut self, at: usize) -> Done {
+        if at == 0 {
+            return Ok(());
+        }
+        let block = self.pinned.get(&at).ok_or(Code::INVALID_VALUE)?;
+        if self.is_read(at, block.len()) {
+            say("hipHostFree of memory that a copy still reads");
+            self.sticky = Some(Code::ILLEGAL_ADDRESS);
+            // It stays, so that the copy does not read memory of others.
+            return Err(Code::ILLEGAL_ADDRESS);
+        }
+        self.pinned.remove(&at);
         Ok(())
     }
 

@@ -8,8 +8,8 @@ mod process;
 
 use process::{code_object, in_every_order, is_child, process, with};
 use titan_amd::runtime::{
-    Absence, Context, Driver, DriverError, Event, Geometry, Kind, LoadError, Memory, Misfit, Module, SYMBOLS, Stream,
-    Waiting,
+    Absence, Context, Driver, DriverError, Event, Geometry, Graph, HostMemory, Kind, Launch, LoadError, Memory, Misfit,
+    Module, SYMBOLS, Stream, Waiting,
 };
 
 fn context() -> &'static Context {
@@ -61,7 +61,45 @@ fn chain() -> Result<Vec<u8>, String> {
     end.wait().map_err(|e| words(&e))?;
     let mut out = vec![0; 1024];
     x.read(0, &mut out).map_err(|e| words(&e))?;
+    replays(&module, &s, [&x, &y, &z])?;
     Ok(out)
+}
+
+/// `z = x + y` by a graph, then `z = z + y` by the same one, where `y` comes from pinned memory: `x` is 5.5 and `y` becomes 1.
+fn replays(module: &Module, s: &Stream, [x, y, z]: [&Memory; 3]) -> Result<(), String> {
+    let words = |e: &dyn std::error::Error| e.to_string();
+    let context = s.context();
+    let host = HostMemory::new(context, 1024).map_err(|e| words(&e))?;
+    // SAFETY: so many bytes, which nothing else uses.
+    unsafe { host.start().copy_from_nonoverlapping(floats(&[1.0; 256]).as_ptr(), host.len()) };
+    let function = module.function("vector_add").map_err(|e| words(&e))?;
+    let addresses = [x, y, z].map(|m| m.address(0).to_le_bytes());
+    let n = 256_u32.to_le_bytes();
+    let (first, second): ([&[u8]; 4], [&[u8]; 4]) =
+        ([&addresses[0], &addresses[1], &addresses[2], &n], [&addresses[2], &addresses[1], &addresses[2], &n]);
+    let launch = |args| Launch { function: &function, geometry: ONE, args };
+    let made = (|| {
+        // SAFETY: the pinned memory lives until the stream has been waited for, below.
+        unsafe { y.write_in(s, 0, &host) }.map_err(|e| words(&e))?;
+        // SAFETY: three memories of 256 numbers, which live until the stream has been waited for.
+        let graph = unsafe { Graph::new(context, &[launch(&first)]) }.map_err(|e| words(&e))?;
+        // SAFETY: as above, of other arguments from the second launch on.
+        unsafe {
+            graph.launch(s).map_err(|e| words(&e))?;
+            graph.set(0, &launch(&second)).map_err(|e| words(&e))?;
+            graph.launch(s).map_err(|e| words(&e))
+        }
+    })();
+    // What was enqueued uses the memory, whatever failed after it.
+    let mark = s.mark(Waiting::Spins).and_then(|mark| mark.wait());
+    if mark.is_err() {
+        std::mem::forget(host);
+    }
+    mark.map_err(|e| words(&e))?;
+    made?;
+    let mut out = vec![0; 1024];
+    z.read(0, &mut out).map_err(|e| words(&e))?;
+    if out == floats(&[7.5; 256]) { Ok(()) } else { panic!("the graph is wrong: {:?}", &out[..8]) }
 }
 
 #[test]

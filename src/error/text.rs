@@ -42,6 +42,11 @@ pub(super) fn because(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!("; {reason}"))
 }
 
+/// The text for the file that an error is about.
+pub(super) fn in_file(file: Option<&std::path::Path>) -> String {
+    file.map_or_else(String::new, |file| format!(" in `{}`", file.display()))
+}
+
 /// The text for the free memory that a device reports.
 pub(super) fn room(free: Option<(usize, usize)>) -> String {
     free.map_or_else(String::new, |(free, total)| format!(" ({free} of {total} bytes are free)"))

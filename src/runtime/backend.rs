@@ -13,6 +13,8 @@ use super::event::Finish;
 #[cfg(feature = "hip")]
 use super::hip;
 use super::kernel::{KernelRef, Loaded};
+#[cfg(feature = "_remote")]
+use super::launch::KernelWork;
 #[cfg(feature = "simulator")]
 use super::simulator;
 pub(crate) use super::storage::Storage;
@@ -90,6 +92,59 @@ pub(crate) enum Mark {
     Hip(hip::Mark),
 }
 
+/// A graph of the driver, made of launches.
+#[cfg(feature = "_remote")]
+#[derive(Debug)]
+pub(crate) enum Exec {
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::Exec),
+    #[cfg(feature = "hip")]
+    Hip(hip::Exec),
+}
+
+#[cfg(feature = "_remote")]
+impl Exec {
+    /// A graph of these launches on a device that has lanes.
+    pub(crate) fn new(device: &Device, works: &[&KernelWork]) -> Result<Exec> {
+        match device.kind() {
+            #[cfg(feature = "cuda")]
+            DeviceKind::Cuda => cuda::Exec::new(device, works).map(Exec::Cuda),
+            #[cfg(feature = "hip")]
+            DeviceKind::Hip => hip::Exec::new(device, works).map(Exec::Hip),
+            #[cfg(not(feature = "cuda"))]
+            DeviceKind::Cuda => Err(absent(device)),
+            #[cfg(not(feature = "hip"))]
+            DeviceKind::Hip => Err(absent(device)),
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => Err(absent(device)),
+        }
+    }
+
+    /// Makes these the launches, of which those at `changed` are other ones. After an error, they are what they were.
+    pub(crate) fn renew(&self, works: &[&KernelWork], changed: &[usize]) -> Result<()> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Exec::Cuda(exec) => exec.renew(works, changed),
+            #[cfg(feature = "hip")]
+            Exec::Hip(exec) => exec.renew(works, changed),
+        }
+    }
+
+    /// Enqueues a replay at the end of a lane, after the points `after`. After an error, it has not been enqueued.
+    pub(crate) fn give(&self, lane: &Lane, after: &[Mark], works: &[&KernelWork], sleeps: bool) -> Result<Given> {
+        match (self, lane) {
+            #[cfg(feature = "cuda")]
+            (Exec::Cuda(exec), Lane::Cuda(lane)) => exec.give(lane, after, works, sleeps),
+            #[cfg(feature = "hip")]
+            (Exec::Hip(exec), Lane::Hip(lane)) => exec.give(lane, after, works, sleeps),
+            // The devices of a graph and of the stream have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Exec::Cuda(_), Lane::Hip(_)) | (Exec::Hip(_), Lane::Cuda(_)) => {
+                Err(Error::Internal { doing: "a graph".to_owned(), message: "a lane of another device".to_owned() })
+            }
+        }
+    }
+}
+
 /// Work that has been enqueued in a lane: the point after it, and the action to take when that point has been reached.
 #[cfg(feature = "_remote")]
 pub(crate) struct Given {
@@ -124,6 +179,26 @@ impl Lane {
             Lane::Cuda(lane) => lane.timed_mark().map(Mark::Cuda),
             #[cfg(feature = "hip")]
             Lane::Hip(lane) => lane.timed_mark().map(Mark::Hip),
+        }
+    }
+
+    /// The point after all work so far. A thread that waits for it sleeps or spins.
+    pub(crate) fn mark(&self, sleeps: bool) -> Result<Mark> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.mark(sleeps).map(Mark::Cuda),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.mark(sleeps).map(Mark::Hip),
+        }
+    }
+
+    /// Makes later work of the lane wait for these points.
+    pub(crate) fn follow(&self, after: &[Mark]) -> Result<()> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Lane::Cuda(lane) => lane.follow(after),
+            #[cfg(feature = "hip")]
+            Lane::Hip(lane) => lane.follow(after),
         }
     }
 }
@@ -237,6 +312,38 @@ impl Code {
     #[cfg(not(feature = "hip"))]
     fn hip(device: &Device, _loaded: &Loaded) -> Result<Code> {
         Err(absent(device))
+    }
+
+    /// The code for an NVIDIA GPU.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn as_cuda(&self) -> Option<&cuda::Code> {
+        match self {
+            Code::Cuda(code) => Some(code),
+            #[cfg(feature = "cpu")]
+            Code::Cpu(_) => None,
+            #[cfg(feature = "hip")]
+            Code::Hip(_) => None,
+            #[cfg(feature = "emulator")]
+            Code::Emulated(_) => None,
+            #[cfg(feature = "simulator")]
+            Code::Simulated(_) => None,
+        }
+    }
+
+    /// The code for an AMD GPU.
+    #[cfg(feature = "hip")]
+    pub(crate) fn as_hip(&self) -> Option<&hip::Code> {
+        match self {
+            Code::Hip(code) => Some(code),
+            #[cfg(feature = "cpu")]
+            Code::Cpu(_) => None,
+            #[cfg(feature = "cuda")]
+            Code::Cuda(_) => None,
+            #[cfg(feature = "emulator")]
+            Code::Emulated(_) => None,
+            #[cfg(feature = "simulator")]
+            Code::Simulated(_) => None,
+        }
     }
 
     /// Runs the grid to its end on this thread, on a device of the model that this is the code for.

@@ -10,6 +10,7 @@
 //!
 //! User code (wakers and print sinks) runs without any lock of the runtime held; a panic in it does not affect the runtime.
 
+use super::capture;
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::footprint::Footprint;
@@ -63,6 +64,11 @@ impl Buffer {
     }
 
     fn new(device: &Device, bytes: usize, contents: Contents) -> Result<Buffer> {
+        // Memory without contents is the same in every replay.
+        if contents != Contents::Undefined {
+            let problem = "it would be filled now, and not in each replay";
+            capture::refuse("a new tensor with contents", problem, "make it before the capture")?;
+        }
         let made = Storage::new(device, bytes, contents)?;
         device.counts().allocated(bytes);
         Ok(Buffer::with(device, bytes, made, Some(bytes)))
@@ -91,6 +97,11 @@ impl Buffer {
     #[cfg(feature = "cuda")]
     pub(crate) fn enter_foreign(access: &Access, event: &Event) {
         lock(&access.buffer.0.uses).enter(access, event);
+    }
+
+    /// Whether the memory is TITAN's, and lives as long as a handle to it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.0.own.is_some()
     }
 
     pub(crate) fn device(&self) -> &Device {
@@ -168,6 +179,7 @@ pub(crate) fn await_dependencies(waits: &[Dependency]) -> Option<(&Event, Error)
 /// # Errors
 /// The error of this work, or of earlier work that has not been reported.
 pub(crate) fn run_here<R>(what: &str, accesses: &[Access], work: impl FnOnce() -> Result<R>) -> Result<R> {
+    capture::refuse(what, "it runs now, before the launches that were captured", "do it before or after the capture")?;
     let event = Event::of_host(None);
     let waits = schedule(accesses, &event, |waits| waits);
     let outcome = match await_dependencies(&waits) {

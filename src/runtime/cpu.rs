@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::lang::{Elem, is_plain};
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::Mutex;
 use titan_cpu::memory::Memory;
 
@@ -135,6 +136,32 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ViewMut<'scope, T, R>> {
         const DOING: &str = "borrow_strided_mut";
         let layout = place.layout(DOING, T::ELEM, data.len(), true)?;
+        self.write(DOING, data, layout)
+    }
+
+    /// The counterpart of [`Scope::borrow_mut`] for memory without contents, such as that of a new `Vec` (`spare_capacity_mut`). All of it is filled
+    /// with zeros first, so that every element is initialized when the scope ends, also those that no launch writes.
+    ///
+    /// # Errors
+    /// As [`Scope::borrow_mut`].
+    pub fn borrow_uninit_mut<T: Elem, const R: usize>(
+        &'scope self,
+        data: &'env mut [MaybeUninit<T>],
+        shape: [usize; R],
+    ) -> Result<ViewMut<'scope, T, R>> {
+        const DOING: &str = "borrow_uninit_mut";
+        let layout = row_major::<T, R>(data.len(), shape)?;
+        if T::as_bytes(&[]).is_none() || !is_plain::<T>() {
+            return Err(otherwise::<T>(DOING));
+        }
+        let (start, len) = (data.as_mut_ptr(), data.len());
+        // SAFETY: the slice has room for so many elements, and is borrowed exclusively. Zeros are a value of every such type, so that the slice is
+        // one of initialized elements from now on.
+        #[expect(unsafe_code, reason = "the slice has no contents before")]
+        let data: &'env mut [T] = unsafe {
+            start.write_bytes(0, len);
+            std::slice::from_raw_parts_mut(start.cast(), len)
+        };
         self.write(DOING, data, layout)
     }
 

@@ -274,6 +274,14 @@ impl Device {
         self.0.ordinal
     }
 
+    /// The kind and the model of the device, without its number: what measurements depend on.
+    pub(crate) fn type_name(&self) -> String {
+        match self.kind() {
+            DeviceKind::Cpu | DeviceKind::Emulator | DeviceKind::Simulator => self.to_string(),
+            kind @ (DeviceKind::Cuda | DeviceKind::Hip) => format!("{} ({})", kind.name(), self.0.description),
+        }
+    }
+
     /// Creates a stream.
     ///
     /// # Errors

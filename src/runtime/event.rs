@@ -84,6 +84,15 @@ pub(crate) struct Remote {
 #[cfg(feature = "_remote")]
 pub(crate) type Finish = Box<dyn FnOnce(bool) -> crate::error::Result<()> + Send>;
 
+/// Calls all of them, and returns the first error.
+#[cfg(feature = "_remote")]
+pub(crate) fn all_of(each: Vec<Finish>) -> Finish {
+    Box::new(move |counts| {
+        let told: Vec<_> = each.into_iter().map(|finish| finish(counts)).collect();
+        told.into_iter().collect()
+    })
+}
+
 #[cfg(feature = "_remote")]
 impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

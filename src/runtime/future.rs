@@ -36,13 +36,16 @@ impl Future for LaunchFuture<'_> {
         let event = match std::mem::replace(&mut self.0, State::Ended) {
             State::Ended => return Poll::Ready(Ok(())),
             State::Running(event) => event,
-            State::Waiting(launch) => match launch.prepare(None)? {
-                None => return Poll::Ready(Ok(())),
-                Some(prepared) => {
-                    let stream = prepared.device.awaited_stream();
-                    prepared.enqueue(&stream, true)?
+            State::Waiting(launch) => {
+                let _range = launch.range();
+                match launch.prepare(None)? {
+                    None => return Poll::Ready(Ok(())),
+                    Some(prepared) => {
+                        let stream = prepared.device.awaited_stream();
+                        prepared.enqueue(&stream, true)?
+                    }
                 }
-            },
+            }
         };
         // A waker is user code: if it panics, the launch still runs, and may be polled again.
         self.0 = State::Running(event.clone());

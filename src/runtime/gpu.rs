@@ -266,6 +266,28 @@ pub(super) fn report_header(variant: &Variant) -> ([u32; report::RECORDS], usize
     (header, report::RECORDS + room as usize)
 }
 
+/// The report of a variant's launches, for a kernel that may trap or print.
+#[cfg(any(feature = "cuda", feature = "hip"))]
+#[derive(Clone, Debug)]
+pub(super) struct Reporting {
+    /// The words at the start of a new report.
+    pub(super) header: [u32; report::RECORDS],
+    /// Its number of words.
+    pub(super) words: usize,
+    /// What its records are about.
+    pub(super) sites: std::sync::Arc<Vec<Site>>,
+}
+
+#[cfg(any(feature = "cuda", feature = "hip"))]
+impl Reporting {
+    /// That of a variant, if it has one.
+    pub(super) fn of(variant: &Variant) -> Option<Reporting> {
+        let (header, words) = report_header(variant);
+        let sites = std::sync::Arc::new(variant.sites.clone());
+        (!sites.is_empty()).then_some(Reporting { header, words, sites })
+    }
+}
+
 /// The number of used words in a report whose first words are `header`.
 #[cfg(any(feature = "cuda", feature = "hip"))]
 pub(super) fn report_words(header: &[u32]) -> usize {

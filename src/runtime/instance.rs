@@ -182,6 +182,28 @@ impl fmt::Debug for Instance {
     }
 }
 
+/// A fingerprint of the embedded code of instances, in their order: FNV-1a of 128 bits. It tells changes apart, and is not made to withstand
+/// whoever looks for two sources with the same one.
+pub(crate) fn fingerprint(instances: &[&'static Instance]) -> String {
+    const START: u128 = 0x6C62_272E_07BB_0142_62B8_2175_6295_C58D;
+    const FACTOR: u128 = 0x0100_0000_0000_0000_0000_013B;
+    let mut hash = START;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u128::from(*byte)).wrapping_mul(FACTOR);
+        }
+    };
+    for instance in instances {
+        let code = instance.kernel().code();
+        // With lengths, so that no two lists are the same bytes.
+        for part in [instance.name().as_bytes(), code] {
+            add(&(part.len() as u64).to_le_bytes());
+            add(part);
+        }
+    }
+    format!("{hash:032x}")
+}
+
 /// A kernel with its declared instances, as the expansion of the macro implements it for the type of the kernel's name.
 #[doc(hidden)]
 pub trait Declares {

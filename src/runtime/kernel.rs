@@ -73,6 +73,16 @@ impl KernelRef {
         Location { file: self.file.to_owned(), line: loc.line_of_file(self.line), column: loc.column }
     }
 
+    /// The name with the instance.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The embedded bytes.
+    pub(crate) fn code(&self) -> &'static [u8] {
+        self.artifact
+    }
+
     /// The number of bytes that are embedded for the kernel.
     pub(crate) fn bytes(&self) -> usize {
         self.artifact.len()

@@ -5,12 +5,17 @@ use super::backend::{Call, Code, DeviceArg};
 #[cfg(feature = "_remote")]
 use super::backend::{Given, Lane, Mark};
 use super::buffer::{Access, run_here};
+use super::capture;
 use super::choice::Choice;
 use super::device::Device;
 use super::event::Event;
 use super::future::LaunchFuture;
+use super::graph::Replay;
 use super::instance::{Declares, GenericArg, Instance, missing};
 use super::kernel::{KernelRef, Loaded};
+use super::nvtx;
+use super::pinned::Transfer;
+use super::queued::Fill;
 use super::stream::Stream;
 use super::timing::Point;
 use crate::error::{Error, Result};
@@ -36,6 +41,12 @@ pub struct Launch<'a> {
     borrow: PhantomData<&'a mut ()>,
 }
 
+/// Why `.sync()` cannot be captured, and the help.
+#[cfg(feature = "_remote")]
+const NOW: &str = "`.sync()` runs it now";
+#[cfg(feature = "_remote")]
+const LATER: &str = "launch it by `.launch(&stream)` on the stream that is captured";
+
 /// A launch whose arguments have been checked.
 pub(crate) struct Prepared {
     title: Arc<str>,
@@ -49,6 +60,12 @@ pub(crate) enum Work {
     Kernel(Box<KernelWork>),
     /// Nothing but the time at which its turn comes.
     Point(Arc<Point>),
+    /// Memory is overwritten.
+    Fill(Fill),
+    /// A copy from memory of the host.
+    Upload(Transfer),
+    /// The launches of a graph.
+    Graph(Arc<Replay>),
     /// A foreign kernel.
     #[cfg(feature = "hip")]
     Hip(Box<super::hip::Work>),
@@ -100,10 +117,12 @@ impl<'a> Launch<'a> {
     /// If the arguments do not match the kernel, if the kernel traps, or the failure of an earlier launch that wrote an argument, unless
     /// it has been reported.
     pub fn sync(self) -> Result<()> {
+        let _range = self.range();
         match self.prepare(None)? {
             None => Ok(()),
             #[cfg(feature = "_remote")]
             Some(prepared) if prepared.device.is_remote() => {
+                capture::refuse(&prepared.title, NOW, LATER)?;
                 let stream = prepared.device.awaited_stream();
                 let event = prepared.enqueue(&stream, false)?;
                 event.wait();
@@ -119,7 +138,8 @@ impl<'a> Launch<'a> {
     /// If the arguments do not match the kernel. Later failures are reported by the next call that needs the results, or by
     /// [`Stream::sync`].
     pub fn launch(self, stream: &Stream) -> Result<()> {
-        match self.prepare(Some(stream.device()))? {
+        let _range = self.range();
+        match capture::recorded(stream, self.prepare(Some(stream.device()))?)? {
             None => Ok(()),
             Some(prepared) => prepared.enqueue(stream, false).map(drop),
         }
@@ -145,6 +165,11 @@ impl<'a> Launch<'a> {
     /// ```
     pub fn choice(self) -> Result<Option<Choice>> {
         self.prepare(None)?.map(|prepared| prepared.work.choice()).transpose()
+    }
+
+    /// A range of a profiler's, named by the kernel, until it is dropped.
+    pub(super) fn range(&self) -> nvtx::Range {
+        nvtx::range(self.kernel.as_ref().map_or("a kernel without this instance", |kernel| kernel.name()))
     }
 
     /// Checks the arguments; `None` for a grid without programs.
@@ -175,6 +200,25 @@ impl<'a> Launch<'a> {
 }
 
 impl Prepared {
+    /// ``kernel `name` ``, for messages.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub(crate) fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// The work of a kernel, and the parts of buffers that it uses.
+    pub(crate) fn into_kernel(self) -> Result<(Box<KernelWork>, Vec<Access>)> {
+        match self.work {
+            Work::Kernel(work) => Ok((work, self.accesses)),
+            Work::Point(_) | Work::Fill(_) | Work::Upload(_) | Work::Graph(_) => Err(no_kernel()),
+            #[cfg(feature = "hip")]
+            Work::Hip(_) => Err(no_kernel()),
+        }
+    }
+
     /// Enqueues the work at the end of a stream. If it is `awaited`, the event wakes the task that polls it.
     pub(crate) fn enqueue(self, stream: &Stream, awaited: bool) -> Result<Event> {
         let Prepared { title, accesses, work, .. } = self;
@@ -182,15 +226,23 @@ impl Prepared {
     }
 }
 
+/// The error for work that is prepared as a launch and is none.
+fn no_kernel() -> Error {
+    Error::Internal { doing: "a capture".to_owned(), message: "no kernel".to_owned() }
+}
+
 impl Work {
     /// Runs the work to its end on this thread.
     pub(crate) fn run(&self) -> Result<()> {
         match self {
-            Work::Kernel(work) => work.code.run(&work.device, &work.call()),
+            Work::Kernel(work) => work.run(),
             Work::Point(point) => {
                 point.reach();
                 Ok(())
             }
+            Work::Fill(fill) => fill.run(),
+            Work::Upload(copy) => copy.run(),
+            Work::Graph(replay) => replay.run(),
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.run(),
         }
@@ -201,6 +253,9 @@ impl Work {
         match self {
             Work::Kernel(work) => work.code.choice(&work.device, &work.call()),
             Work::Point(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "no kernel".to_owned() }),
+            Work::Fill(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "a fill".to_owned() }),
+            Work::Upload(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "an upload".to_owned() }),
+            Work::Graph(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "a graph".to_owned() }),
             #[cfg(feature = "hip")]
             Work::Hip(_) => Err(Error::Internal { doing: "a choice".to_owned(), message: "foreign code".to_owned() }),
         }
@@ -217,6 +272,9 @@ impl Work {
                 point.give(mark.clone());
                 Ok(Given { mark, finish: None })
             }
+            Work::Fill(fill) => fill.give(lane, after, awaited),
+            Work::Upload(copy) => copy.give(lane, after, awaited),
+            Work::Graph(replay) => replay.give(lane, after, awaited),
             #[cfg(feature = "hip")]
             Work::Hip(work) => work.give(lane, after, awaited),
         }
@@ -224,7 +282,27 @@ impl Work {
 }
 
 impl KernelWork {
-    fn call(&self) -> Call<'_> {
+    /// Runs the kernel to its end on this thread.
+    pub(crate) fn run(&self) -> Result<()> {
+        self.code.run(&self.device, &self.call())
+    }
+
+    /// The name of the kernel, with its instance.
+    pub(crate) fn name(&self) -> &str {
+        &self.loaded.name
+    }
+
+    /// Whether it launches the same instance on the same device.
+    pub(crate) fn is_of(&self, other: &KernelWork) -> bool {
+        std::ptr::eq(self.kernel, other.kernel) && self.device == other.device
+    }
+
+    #[cfg(feature = "_remote")]
+    pub(crate) fn code(&self) -> &Code {
+        &self.code
+    }
+
+    pub(crate) fn call(&self) -> Call<'_> {
         let KernelWork { kernel, loaded, args, symbols, grid, given, .. } = self;
         Call { kernel, loaded, args, symbols, grid: *grid, given: *given }
     }

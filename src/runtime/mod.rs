@@ -7,6 +7,8 @@
 //!    └ Stream ── jobs ─────── Event                      event.rs: the end of work, failures
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! Instances, values → KernelRef                               instance.rs: the declared instances of a kernel, and the choice of one
+//! Stream::capture → Graph → Stream                            capture.rs, graph.rs: launches that are replayed at once
+//! Bench → Flush → Stream                                     queued.rs: work of streams that is no kernel
 //! bytes → DynTensor → Tensor                                  dyn_tensor.rs: an element type that is known at run time
 //! ```
 //!
@@ -21,6 +23,7 @@ mod as_tensor;
 mod axes;
 mod backend;
 mod buffer;
+mod capture;
 mod choice;
 #[cfg(feature = "cpu")]
 pub mod cpu;
@@ -35,6 +38,7 @@ mod footprint;
 mod future;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator"))]
 mod gpu;
+mod graph;
 #[cfg(feature = "hip")]
 pub mod hip;
 mod instance;
@@ -46,8 +50,11 @@ mod layout;
 mod machines;
 mod memory_use;
 mod new_tensor;
+mod nvtx;
+mod pinned;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
+mod queued;
 mod reference;
 #[cfg(feature = "_remote")]
 mod remote;
@@ -70,6 +77,8 @@ pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;
 pub use future::LaunchFuture;
+pub use graph::Graph;
+pub(crate) use instance::fingerprint;
 pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
 pub use kernel::KernelRef;
 pub use kernels::{KernelInfo, Listed, Registers, VariantInfo, kernels};
@@ -77,6 +86,8 @@ pub use launch::Launch;
 pub use layout::MAX_RANK;
 pub(crate) use layout::were;
 pub use memory_use::MemoryUse;
+pub use pinned::{Pinned, Upload};
+pub(crate) use queued::Flush;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]

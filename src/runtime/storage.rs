@@ -1,12 +1,12 @@
 //! Memory of devices. Each kind of device is a variant.
 
-#[cfg(feature = "_remote")]
-use super::backend::Mark;
 #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
 use super::backend::Never;
 use super::backend::absent;
 #[cfg(feature = "cpu")]
 use super::backend::internal;
+#[cfg(feature = "_remote")]
+use super::backend::{Lane, Mark};
 #[cfg(feature = "cuda")]
 use super::cuda;
 use super::device::{Device, DeviceKind};
@@ -15,7 +15,9 @@ use super::emulator;
 use super::event::Event;
 #[cfg(feature = "hip")]
 use super::hip;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "_remote")]
+use super::pinned::Block;
+#[cfg(any(feature = "cpu", feature = "_remote"))]
 use crate::error::Error;
 use crate::error::Result;
 #[cfg(feature = "cpu")]
@@ -121,6 +123,24 @@ impl Storage {
         }
     }
 
+    /// Makes the owner of foreign memory wait for the device's work up to `mark`.
+    #[cfg(feature = "_remote")]
+    pub(crate) fn tell_owner(&self, mark: &Mark) {
+        match (self, mark) {
+            #[cfg(feature = "cuda")]
+            (Storage::Cuda(memory), Mark::Cuda(mark)) => memory.tell_owner(mark),
+            // There is no foreign memory on AMD's GPUs, and a device's work has a mark of its own.
+            #[cfg(feature = "hip")]
+            (Storage::Hip(_), Mark::Hip(_)) => {}
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Storage::Cuda(_), Mark::Hip(_)) | (Storage::Hip(_), Mark::Cuda(_)) => {}
+            #[cfg(feature = "cpu")]
+            (Storage::Cpu(_), _) => {}
+            #[cfg(feature = "emulator")]
+            (Storage::Emulated(_), _) => {}
+        }
+    }
+
     /// Whether a write to some bytes needs exclusive access to the whole memory.
     pub(crate) fn is_used_as_a_whole(&self) -> bool {
         match self {
@@ -184,6 +204,45 @@ impl Storage {
         parts.try_for_each(|at| self.write(offset + at, &piece[..piece.len().min(bytes - at)]))
     }
 
+    /// Overwrites the first bytes with this one, at the end of a lane of the device. After an error, that has not been enqueued.
+    #[cfg(feature = "_remote")]
+    pub(crate) fn fill_in(&self, lane: &Lane, bytes: usize, value: u8) -> Result<()> {
+        match (self, lane) {
+            #[cfg(feature = "cuda")]
+            (Storage::Cuda(memory), Lane::Cuda(lane)) => memory.fill_in(lane, bytes, value),
+            #[cfg(feature = "hip")]
+            (Storage::Hip(memory), Lane::Hip(lane)) => memory.fill_in(lane, bytes, value),
+            // The devices of a stream and of what it uses have been compared.
+            #[cfg(all(feature = "cuda", feature = "hip"))]
+            (Storage::Cuda(_), Lane::Hip(_)) | (Storage::Hip(_), Lane::Cuda(_)) => Err(elsewhere()),
+            #[cfg(feature = "cpu")]
+            (Storage::Cpu(_), _) => Err(elsewhere()),
+            #[cfg(feature = "emulator")]
+            (Storage::Emulated(_), _) => Err(elsewhere()),
+        }
+    }
+
+    /// Copies pinned memory of the host to the memory, from byte `offset` on, at the end of a lane of the device. After an error, that has not
+    /// been enqueued. The memory of the host must be kept until the copy has ended.
+    #[cfg(feature = "_remote")]
+    pub(crate) fn copy_in(&self, lane: &Lane, offset: usize, from: &Block) -> Result<()> {
+        match (self, lane, from) {
+            #[cfg(feature = "cuda")]
+            (Storage::Cuda(memory), Lane::Cuda(lane), Block::Cuda(from)) => memory.copy_in(lane, offset, from),
+            #[cfg(feature = "hip")]
+            (Storage::Hip(memory), Lane::Hip(lane), Block::Hip(from)) => memory.copy_in(lane, offset, from),
+            // The devices of a stream, a tensor and pinned memory have been compared.
+            #[cfg(feature = "cuda")]
+            (Storage::Cuda(_), _, _) => Err(elsewhere()),
+            #[cfg(feature = "hip")]
+            (Storage::Hip(_), _, _) => Err(elsewhere()),
+            #[cfg(feature = "cpu")]
+            (Storage::Cpu(_), _, _) => Err(elsewhere()),
+            #[cfg(feature = "emulator")]
+            (Storage::Emulated(_), _, _) => Err(elsewhere()),
+        }
+    }
+
     /// Fills `out` with bytes from the memory; after an error, `out` may be empty. Does not wait for other work: `buffer.rs` orders it.
     #[cfg_attr(not(feature = "_remote"), expect(clippy::ptr_arg, reason = "GPUs take it away"))]
     pub(crate) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -200,4 +259,10 @@ impl Storage {
             Storage::Nowhere(never) => match *never {},
         }
     }
+}
+
+/// The error of work on memory in a lane of another device.
+#[cfg(feature = "_remote")]
+fn elsewhere() -> Error {
+    Error::Internal { doing: "a fill or a copy".to_owned(), message: "the lane is of another device".to_owned() }
 }

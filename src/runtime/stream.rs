@@ -4,6 +4,7 @@
 //! and its queue is empty. The streams of devices with their own queues are in `remote.rs`.
 
 use super::buffer::{Access, await_dependencies, guarded, schedule};
+use super::capture;
 use super::device::Device;
 use super::event::{Event, Failure};
 use super::launch::Work;
@@ -82,6 +83,7 @@ impl Stream {
     /// # Errors
     /// The first failure on this stream that has not been reported; the other ones count as reported too.
     pub fn sync(&self) -> Result<()> {
+        capture::refuse("`sync`", "the launches that were captured do not run", "wait after a replay")?;
         #[cfg(feature = "_remote")]
         if let Some(remote) = &self.shared.remote {
             return first_of(&remote.sync());
@@ -95,6 +97,12 @@ impl Stream {
 
     /// Enters work into the buffers it uses and enqueues it. If it is `awaited`, the event wakes the task that polls it.
     pub(crate) fn enqueue(&self, what: Arc<str>, accesses: &[Access], work: Work, awaited: bool) -> Result<Event> {
+        // A launch that is captured does not come here.
+        capture::refuse(
+            &what,
+            "only launches by `.launch(&stream)` are recorded",
+            "do it before or after the capture",
+        )?;
         #[cfg(feature = "_remote")]
         if let Some(remote) = &self.shared.remote {
             return remote.enqueue(&self.device, what, accesses, work, awaited);

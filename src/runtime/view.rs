@@ -6,6 +6,8 @@
 //! error, never a panic.
 
 use super::as_tensor::AsTensor;
+use super::pinned::{Pinned, Upload};
+use super::stream::Stream;
 use super::tensor::Tensor;
 use crate::error::Result;
 use crate::lang::Elem;
@@ -226,6 +228,14 @@ impl<T: Elem, const R: usize> ViewMut<'_, T, R> {
     /// The same as of [`Tensor::fill`].
     pub fn fill(&mut self, value: T) -> Result<()> {
         self.tensor.fill(value)
+    }
+
+    /// Copies elements of pinned memory without waiting, as [`Tensor::upload`] does.
+    ///
+    /// # Errors
+    /// The same as of [`Tensor::upload`].
+    pub fn upload(&mut self, from: Pinned<T>, stream: &Stream) -> Result<Upload<T>> {
+        self.tensor.upload(from, stream)
     }
 }
 

@@ -4,11 +4,10 @@
 //! is checked before a tensor is read, so that a file from elsewhere can do nothing but be refused. The bytes are borrowed, from a memory map
 //! for example, and each tensor is copied once, to the memory of its device. Deliberately absent: writing files, and files in several parts.
 
-mod json;
+mod header;
 
 use crate::runtime::{Device, DynTensor};
 use crate::{ElemType, Error, Result};
-use json::Reader;
 use std::fmt;
 
 /// The element types of safetensors that TITAN has, and their names in a header.
@@ -100,7 +99,7 @@ impl<'a> SafeTensors<'a> {
         let (header, data) = header.ok_or_else(|| {
             malformed(format!("its header has {length} bytes, but only {} follow in the file", rest.len()))
         })?;
-        let mut tensors = Reader::new(header).header()?;
+        let mut tensors = header::tensors(header).map_err(malformed)?;
         tensors.iter().try_for_each(|t| has_its_size(t, data.len()))?;
         are_all_of_the_data(&mut tensors, data.len())?;
         tensors.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,15 +1,22 @@
 //! The operations of host code on tensors, for tests on every device and with drivers that fail.
 #![allow(dead_code, reason = "every test program uses some of them")]
 
-use titan::lang::{bf16, u4};
-use titan::{Device, Result, Tensor};
+use titan::bench::{Bench, Clock};
+use titan::prelude::*;
+use titan::{DeviceKind, Result};
 
 /// An operation that is right if it does not fail.
 pub(crate) type Operation = fn(&Device) -> Result<()>;
 
 /// All of them, with names.
-pub(crate) const OPERATIONS: &[(&str, Operation)] =
-    &[("make, fill, copy, read", make_fill_copy_read), ("time", time), ("count", count)];
+pub(crate) const OPERATIONS: &[(&str, Operation)] = &[
+    ("make, fill, copy, read", make_fill_copy_read),
+    ("time", time),
+    ("count", count),
+    ("compare", compare),
+    ("graph", graph),
+    ("upload", upload),
+];
 
 /// The number of elements of a long row: more than what is copied run by run at least.
 const ROW: usize = 96;
@@ -64,6 +71,87 @@ pub(crate) fn time(device: &Device) -> Result<()> {
     // A point that nobody waits for.
     drop((s, middle));
     assert_eq!(x.to_vec()?, [2.0; ROW]);
+    Ok(())
+}
+
+/// Compares fills of two lengths by the clock of the device, with a cache that is overwritten before each.
+pub(crate) fn compare(device: &Device) -> Result<()> {
+    let mut x: Tensor<f32, 1> = device.zeros([ROW])?;
+    let bench = Bench::on(device).rounds(2).warm_up(0).flush(5000);
+    let remote = matches!(device.kind(), DeviceKind::Cuda | DeviceKind::Hip);
+    let compared = bench.compare(&["whole", "half"], |case, stream| {
+        x.slice_mut::<0>(0..ROW / (1 + case))?.fill(case as f32)?;
+        stream.record().map(drop)
+    })?;
+    assert_eq!(compared.clock, if remote { Clock::Device } else { Clock::Host }, "{device}");
+    assert!(compared.cases.iter().all(|case| case.samples.len() == 2 && case.seconds.least > 0.0), "{compared}");
+    // In the last round the second case is first.
+    assert_eq!(x.to_vec()?, [0.0; ROW]);
+    Ok(())
+}
+
+/// y = x + v.
+#[titan::kernel]
+pub(crate) fn plus(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>, v: f32) {
+    let p = program_id(0);
+    y.store_tile([p], x.load_tile::<32>([p]) + v);
+}
+
+/// y = y · v, and a trap unless v is positive.
+#[titan::kernel]
+pub(crate) fn scaled(#[shape(N)] y: &mut Tensor<f32, 1>, v: f32) {
+    let p = program_id(0);
+    tassert!(v > 0.0, "the factor must be positive");
+    y.store_tile([p], y.load_tile::<32>([p]) * v);
+}
+
+/// Captures launches and replays them with other arguments, on two streams; one of the kernels may trap.
+pub(crate) fn graph(device: &Device) -> Result<()> {
+    let (s, t) = (device.stream()?, device.stream()?);
+    let mut x: Tensor<f32, 1> = device.full([ROW], 1.0)?;
+    let (mut y, mut z) = (device.zeros([ROW])?, device.zeros::<f32, 1>([ROW])?);
+    let mut graph = s.capture(|| {
+        plus(&x, &mut y, 2.0).launch(&s)?;
+        scaled(&mut y, 3.0).launch(&s)?;
+        plus(&y, &mut z, 0.5).launch(&s)
+    })?;
+    assert_eq!((y.to_vec()?, z.to_vec()?), (vec![0.0; ROW], vec![0.0; ROW]), "{device}: nothing has run");
+    graph.launch(&s)?;
+    x.fill(4.0)?;
+    graph.launch(&t)?;
+    scaled(&mut z, 2.0).launch(&s)?;
+    assert_eq!(z.to_vec()?, [37.0; ROW], "{device}");
+    graph.set(1, scaled(&mut y, 10.0))?;
+    graph.launch(&s)?;
+    graph.launch(&t)?;
+    assert_eq!(z.to_vec()?, [60.5; ROW], "{device}");
+    let mut w: Tensor<f32, 1> = device.zeros([ROW])?;
+    graph.update(|| {
+        plus(&x, &mut w, 0.0).launch(&s)?;
+        scaled(&mut w, 0.5).launch(&s)?;
+        plus(&w, &mut z, 1.0).launch(&s)
+    })?;
+    graph.launch(&t)?;
+    drop((graph, w, x, t));
+    assert_eq!(z.to_vec()?, [3.0; ROW], "{device}");
+    Ok(())
+}
+
+/// Copies pinned memory to a tensor and to a part of it, in the order of two streams; one memory is dropped before its copy may have ended.
+pub(crate) fn upload(device: &Device) -> Result<()> {
+    let (s, t) = (device.stream()?, device.stream()?);
+    let (mut x, mut y): (Tensor<f32, 2>, Tensor<f32, 1>) = (device.full([2, ROW], 9.0)?, device.zeros([ROW])?);
+    let mut staging = device.pinned::<f32>(ROW)?;
+    assert_eq!(*staging, [0.0; ROW], "{device}");
+    staging.fill(1.5);
+    let upload = x.index_mut::<0>(1)?.upload(staging, &s)?;
+    plus(&x.index::<0>(1)?, &mut y, 1.0).launch(&t)?;
+    let mut staging = upload.wait()?;
+    staging.iter_mut().zip(0..).for_each(|(to, i)| *to = i as f32);
+    drop(x.index_mut::<0>(0)?.upload(staging, &t)?);
+    assert_eq!(y.to_vec()?, [2.5; ROW], "{device}");
+    let expected: Vec<f32> = (0..ROW).map(|i| i as f32).chain([1.5; ROW]).collect();
+    assert_eq!(x.to_vec()?, expected, "{device}");
     Ok(())
 }
 

@@ -224,6 +224,30 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("tests/runtime_lent.rs", "fn slices_are_borrowed_with_any_strides")),
     },
     Elsewhere {
+        code: Code::Records,
+        why: "files at run time",
+        fails: Some(("tests/measurements/records.rs", "[T1121] the records of measurements: ")),
+        passes: Some(("tests/measurements/records.rs", "fn a_file_is_read_and_written_as_a_whole")),
+    },
+    Elsewhere {
+        code: Code::Measurement,
+        why: "host code at run time",
+        fails: Some(("tests/measurements/tune.rs", "[T1122] no instance is recorded: ")),
+        passes: Some(("tests/measurements/tune.rs", "fn the_fastest_instance_wins_on_every_device")),
+    },
+    Elsewhere {
+        code: Code::Capture,
+        why: "host code at run time",
+        fails: Some(("tests/graphs/refused.rs", "[T1123] `to_vec` cannot be captured into a graph: ")),
+        passes: Some(("tests/graphs/replays.rs", "fn launches_are_captured_and_replayed_on_every_device")),
+    },
+    Elsewhere {
+        code: Code::GraphUpdate,
+        why: "host code at run time",
+        fails: Some(("tests/graphs/refused.rs", "[T1124] the graph launches `fill` there, not `scale`")),
+        passes: Some(("tests/graphs/replays.rs", "fn arguments_are_replaced_on_every_device")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// The features of the workspace's tests: everything that runs without a GPU.
 pub(crate) const FEATURES: &str =
-    "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip,titan-gpu-nv/emu,titan-gpu-amd/emu";
+    "titan-gpu/emulator,titan-gpu/simulator,titan-gpu/hip,titan-gpu/nvtx,titan-gpu-nv/emu,titan-gpu-amd/emu";
 
 /// The cargo that runs this program, in the repository's root.
 pub(crate) fn cargo() -> Command {

@@ -32,6 +32,7 @@ pages! {
     host "host.md";
     recipes "recipes.md";
     tiles "tiles.md";
+    tuning "tuning.md";
     interop "interop.md";
     testing "testing.md";
     debugging "debugging.md";

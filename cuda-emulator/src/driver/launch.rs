@@ -28,12 +28,24 @@ pub(crate) struct Call {
 }
 
 /// A launch that was accepted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Launch {
     module: Arc<Module>,
     entry: String,
     extents: Grid,
     params: Vec<Vec<u8>>,
+}
+
+impl Launch {
+    /// The name of the kernel.
+    pub(super) fn entry(&self) -> &str {
+        &self.entry
+    }
+}
+
+/// The launch that the caller requests, if the driver accepts it.
+pub(super) fn check(driver: &Driver, context: u64, call: &Call) -> Done<Launch> {
+    driver.check_launch(context, call)
 }
 
 impl Driver {
@@ -145,6 +157,7 @@ pub(crate) fn launch(session: &mut Session, context: u64, call: &Call) -> Done {
     if session.stream(call.stream)?.context != context {
         return Err(Code::INVALID_HANDLE);
     }
+    let Some(launch) = session.recorded_by(call.stream, launch)? else { return Ok(()) };
     let label = format!("launch of `{}`", launch.entry);
     queue::enqueue(session, call.stream, label, Work::Launch(Box::new(launch))).map(drop)
 }

@@ -10,11 +10,13 @@
 //! | `run` | the effect of an operation when it runs |
 //! | `order` | the accesses of operations, and whether they are ordered |
 //! | `module`, `launch` | code, its limits, and launches of it |
+//! | `graph` | captures of streams, and launches of what they recorded |
 //!
 //! One lock protects everything. It is released while a thread waits, and while functions of the host are called.
 
 mod context;
 mod event;
+mod graph;
 mod launch;
 mod memory;
 mod module;
@@ -25,6 +27,7 @@ mod stream;
 
 pub(crate) use context::{current, destroy_context, pop, push, release_primary, reset_primary, set_current};
 pub(crate) use event::{record_event, wait_event};
+pub(crate) use graph::launch_graph;
 pub(crate) use launch::{Call, Grid, launch};
 pub(crate) use memory::{Asked, Fact, allocate, copy, fill, free, free_async, unpin};
 pub(crate) use module::{Log, unload_module};
@@ -63,6 +66,8 @@ pub(crate) struct Driver {
     modules: BTreeMap<u64, module::Loaded>,
     functions: BTreeMap<u64, module::Function>,
     pinned: BTreeMap<u64, memory::Pinned>,
+    graphs: BTreeMap<u64, graph::Graph>,
+    execs: BTreeMap<u64, graph::Exec>,
     queue: queue::Queue,
     trace: order::Trace,
     /// The operations for which the host has waited.
@@ -82,6 +87,8 @@ impl Driver {
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             pinned: BTreeMap::new(),
+            graphs: BTreeMap::new(),
+            execs: BTreeMap::new(),
             queue: queue::Queue::new(),
             trace: order::Trace::new(),
             host: Clock::NONE,

@@ -201,6 +201,9 @@ pub(super) fn enqueue_after(
     extra: Option<(OpId, Clock)>,
 ) -> Done<OpId> {
     let driver = &mut **session;
+    // A captured stream has recorded kernels before this.
+    driver.not_captured(stream, &label)?;
+    driver.not_implicit(stream)?;
     let s = driver.stream(stream)?;
     let (context, blocking) = (s.context, s.blocking);
     let null = driver.context(context)?.null;

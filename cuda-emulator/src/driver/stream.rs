@@ -1,6 +1,7 @@
 //! Streams: queues in which each operation waits for the one before it.
 
 use super::Driver;
+use super::graph::Capture;
 use crate::clock::{Clock, OpId};
 use crate::code::{Code, Done};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,8 @@ pub(crate) struct Stream {
     pub(super) last: Option<OpId>,
     /// The clock before which later operations of the stream are ordered.
     pub(super) clock: Clock,
+    /// Whether it records its work instead of running it.
+    pub(super) capture: Option<Capture>,
 }
 
 thread_local! {
@@ -29,11 +32,16 @@ thread_local! {
     };
 }
 
+/// The number of this thread.
+pub(super) fn thread() -> u64 {
+    THREAD.with(|t| *t)
+}
+
 impl Driver {
     /// Creates a stream in a context.
     pub(crate) fn new_stream(&mut self, context: u64, blocking: bool) -> u64 {
         let handle = self.handle();
-        let stream = Stream { context, blocking, priority: 0, last: None, clock: Clock::default() };
+        let stream = Stream { context, blocking, priority: 0, last: None, clock: Clock::default(), capture: None };
         self.streams.insert(handle, stream);
         handle
     }
@@ -50,7 +58,7 @@ impl Driver {
         match handle {
             0 | LEGACY => Ok(self.context(context)?.null),
             PER_THREAD => {
-                let thread = THREAD.with(|t| *t);
+                let thread = thread();
                 if let Some(stream) = self.context(context)?.own.get(&thread) {
                     return Ok(*stream);
                 }
@@ -78,7 +86,10 @@ impl Driver {
         if c.null == handle || c.own.values().any(|s| *s == handle) {
             return Err(Code::INVALID_HANDLE);
         }
-        self.streams.remove(&handle);
+        let gone = self.streams.remove(&handle);
+        if let Some(capture) = gone.and_then(|s| s.capture) {
+            self.end_graph(capture.graph())?;
+        }
         Ok(())
     }
 }

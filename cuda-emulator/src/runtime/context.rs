@@ -87,6 +87,7 @@ within! {
     }
 
     fn cuCtxSynchronize() = |s, c| {
+        s.unsafe_call("cuCtxSynchronize")?;
         let pending = s.pending_in(c);
         driver::force(s, c, pending)?;
         s.host_knows_context(c);

@@ -167,6 +167,11 @@ impl Pointer {
         Pointer(std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0)))
     }
 
+    /// The pointer as the beginning of a list.
+    pub(crate) const fn list(self) -> List<Pointer> {
+        List(self.0.cast_const().cast())
+    }
+
     /// The pointer as the caller passed it, for results.
     pub(crate) const fn raw(self) -> *mut c_void {
         self.0

@@ -10,7 +10,12 @@ const BUFFER: u64 = 1;
 const SIZE: u64 = 2;
 
 /// The bytes of each parameter: from an array of pointers, or from one buffer.
-fn parameters(s: &Session, function: u64, each: &List<Pointer>, extra: &List<Pointer>) -> Done<Vec<Vec<u8>>> {
+pub(super) fn parameters(
+    s: &Session,
+    function: u64,
+    each: &List<Pointer>,
+    extra: &List<Pointer>,
+) -> Done<Vec<Vec<u8>>> {
     let places: Vec<(usize, usize)> =
         s.function(function)?.kernel()?.param_places().map(|(at, n)| (at as usize, n as usize)).collect();
     if places.is_empty() {

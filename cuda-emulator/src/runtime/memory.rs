@@ -46,10 +46,12 @@ fn allocate(s: &mut Session, c: u64, at: &Out<u64>, bytes: usize, stream: Option
 
 within! {
     fn cuMemAlloc_v2(at: Out<u64>, bytes: usize) = |s, c| {
+        s.unsafe_call("cuMemAlloc")?;
         allocate(s, c, &at, bytes, None)
     }
 
     fn cuMemFree_v2(at: u64) = |s, c| {
+        s.unsafe_call("cuMemFree")?;
         driver::free(s, c, at)
     }
 
@@ -85,6 +87,7 @@ within! {
         if flags & !7 != 0 || at.is_null() {
             return Err(Code::INVALID_VALUE);
         }
+        s.unsafe_call("cuMemHostAlloc")?;
         at.set(Pointer::of(s.pin(c, bytes)?).raw())
     }
 
@@ -92,10 +95,12 @@ within! {
         if at.is_null() {
             return Err(Code::INVALID_VALUE);
         }
+        s.unsafe_call("cuMemAllocHost")?;
         at.set(Pointer::of(s.pin(c, bytes)?).raw())
     }
 
     fn cuMemFreeHost(at: Pointer) = |s, c| {
+        s.unsafe_call("cuMemFreeHost")?;
         driver::unpin(s, c, at.address())
     }
 

@@ -35,6 +35,7 @@ within! {
 
     fn cuStreamSynchronize(stream: u64) = |s, c| {
         let stream = s.resolve(c, stream)?;
+        s.not_captured(stream, "cuStreamSynchronize")?;
         let last = s.stream(stream)?.last();
         driver::force(s, c, last.into_iter().collect())?;
         s.host_knows_stream(stream);
@@ -43,6 +44,7 @@ within! {
 
     fn cuStreamQuery(stream: u64) = |s, c| {
         let stream = s.resolve(c, stream)?;
+        s.not_captured(stream, "cuStreamQuery")?;
         let last = s.stream(stream)?.last();
         driver::query(s, c, last)?;
         s.host_knows_stream(stream);
@@ -73,33 +75,5 @@ within! {
         let call = HostCall::new(function, argument)?;
         let stream = s.resolve(c, stream)?;
         enqueue_call(s, stream, call)
-    }
-
-    fn cuStreamIsCapturing(stream: u64, status: Out<u32>) = |s, c| {
-        s.resolve(c, stream)?;
-        status.set(0)
-    }
-
-    fn cuStreamGetCaptureInfo_v2(
-        stream: u64, status: Out<u32>, id: Out<u64>, graph: Out<u64>, dependencies: Out<u64>, count: Out<usize>,
-    ) = |s, c| {
-        s.resolve(c, stream)?;
-        status.set(0)?;
-        id.offer(0);
-        graph.offer(0);
-        dependencies.offer(0);
-        count.offer(0);
-        Ok(())
-    }
-
-    fn cuStreamBeginCapture_v2(stream: u64, _mode: u32) = |s, c| {
-        s.resolve(c, stream)?;
-        Err(Code::NOT_SUPPORTED)
-    }
-
-    fn cuStreamEndCapture(stream: u64, graph: Out<u64>) = |s, c| {
-        s.resolve(c, stream)?;
-        graph.offer(0);
-        Err(Code::ILLEGAL_STATE)
     }
 }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "the interface is C")]
 
 mod basics;
+mod graphs;
 mod harness;
 mod host;
 mod memory;

@@ -1,6 +1,6 @@
 //! The functions of the interface.
 
-use super::host::{Extra, Image, Out, Params, Source, Target, Text};
+use super::host::{Extra, Image, NodeParams, Out, Params, Source, Target, Text, pointer};
 use crate::setting::Settings;
 use crate::world::{Code, Done, Id, Job, World};
 use std::cell::{Cell, RefCell};
@@ -48,6 +48,19 @@ type Handle = *mut c_void;
 
 fn handle(id: Id) -> Handle {
     std::ptr::without_provenance_mut(id)
+}
+
+/// The arguments of a launch as one block.
+fn arguments(w: &World, function: Id, params: &Params, extra: &Extra) -> Done<Vec<u8>> {
+    let parameters = w.parameters(function)?;
+    match (params.is_null(), extra.is_null()) {
+        // Only one of them can say what the arguments are.
+        (false, false) => Err(Code::INVALID_VALUE),
+        (false, true) => params.arguments(&parameters.layout),
+        (true, false) => extra.arguments(parameters.bytes),
+        (true, true) if parameters.layout.is_empty() => Ok(Vec::new()),
+        (true, true) => Err(Code::INVALID_VALUE),
+    }
 }
 
 macro_rules! functions {
@@ -98,11 +111,15 @@ functions! {
         total.set(all)
     };
     hipMalloc(at: Out<Handle>, bytes: usize) |w| {
+        w.unsafe_call("hipMalloc")?;
         let device = current(w)?;
         let address = w.alloc(device, bytes)?;
         at.set(handle(usize::try_from(address).unwrap_or(0)))
     };
-    hipFree(at: Handle) |w| w.free(at.addr() as u64);
+    hipFree(at: Handle) |w| {
+        w.unsafe_call("hipFree")?;
+        w.free(at.addr() as u64)
+    };
     hipMemsetD8Async(at: Handle, value: u8, bytes: usize, stream: Handle) |w| {
         let stream = stream_of(w, stream)?;
         w.is_allocated(at.addr() as u64, bytes)?;
@@ -132,15 +149,7 @@ functions! {
         stream: Handle, params: Params, extra: Extra
     ) |w| {
         let (function, grid, block) = (function.addr(), [gx, gy, gz], [bx, by, bz]);
-        let parameters = w.parameters(function)?;
-        let args = match (params.is_null(), extra.is_null()) {
-            // Only one of them can say what the arguments are.
-            (false, false) => return Err(Code::INVALID_VALUE),
-            (false, true) => params.arguments(&parameters.layout)?,
-            (true, false) => extra.arguments(parameters.bytes)?,
-            (true, true) if parameters.layout.is_empty() => Vec::new(),
-            (true, true) => return Err(Code::INVALID_VALUE),
-        };
+        let args = arguments(w, function, &params, &extra)?;
         let stream = stream_of(w, stream)?;
         w.launch(stream, Job { function, grid, block, dynamic_lds: lds, args })
     };
@@ -185,6 +194,59 @@ functions! {
     hipEventElapsedTime(milliseconds: Out<f32>, from: Handle, to: Handle) |w| {
         milliseconds.set(w.elapsed(from.addr(), to.addr())?)
     };
+    hipHostMalloc(at: Out<Handle>, bytes: usize, flags: c_uint) |w| {
+        // `hipHostMallocPortable` and `hipHostMallocMapped`.
+        const FLAGS: c_uint = 3;
+        if flags & !FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        w.unsafe_call("hipHostMalloc")?;
+        at.set(pointer(w.pin(bytes)?))
+    };
+    hipHostFree(at: Handle) |w| {
+        w.unsafe_call("hipHostFree")?;
+        w.unpin(at.addr())
+    };
+    hipStreamBeginCapture(stream: Handle, mode: c_uint) |w| {
+        let stream = stream_of(w, stream)?;
+        w.begin_capture(stream, mode)
+    };
+    hipStreamEndCapture(stream: Handle, graph: Out<Handle>) |w| {
+        let stream = stream_of(w, stream)?;
+        graph.set(handle(0))?;
+        let made = w.end_capture(stream)?;
+        graph.set(handle(made))
+    };
+    hipStreamGetCaptureInfo_v2(
+        stream: Handle, status: Out<c_uint>, id: Out<u64>, graph: Out<Handle>, nodes: Out<*const Id>, count: Out<usize>
+    ) |w| {
+        let stream = stream_of(w, stream)?;
+        let info = w.capture_info(stream)?;
+        status.set(info.status)?;
+        // What is not asked for is null.
+        let _ = id.set(info.id);
+        let _ = graph.set(handle(info.graph));
+        let _ = nodes.set(info.nodes);
+        let _ = count.set(info.count);
+        Ok(())
+    };
+    hipGraphInstantiateWithFlags(exec: Out<Handle>, graph: Handle, flags: u64) |w| {
+        let made = w.instantiate(graph.addr(), flags)?;
+        exec.set(handle(made))
+    };
+    hipGraphExecKernelNodeSetParams(exec: Handle, node: Handle, params: NodeParams) |w| {
+        let found = params.get()?;
+        let function = found.function.addr();
+        let args = arguments(w, function, &found.params, &found.extra)?;
+        let (grid, block, dynamic_lds) = (found.grid, found.block, found.shared);
+        w.set_node(exec.addr(), node.addr(), Job { function, grid, block, dynamic_lds, args })
+    };
+    hipGraphLaunch(exec: Handle, stream: Handle) |w| {
+        let stream = stream_of(w, stream)?;
+        w.launch_graph(exec.addr(), stream)
+    };
+    hipGraphExecDestroy(exec: Handle) |w| w.end_exec(exec.addr());
+    hipGraphDestroy(graph: Handle) |w| w.end_graph(graph.addr());
 }
 
 #[unsafe(no_mangle)]

@@ -5,6 +5,7 @@
 //! text ends, that memory given for a copy stays until the copy is over. Null is checked.
 
 use crate::world::{Code, Done};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::{CStr, c_char, c_void};
 
 /// Where a result goes.
@@ -136,6 +137,11 @@ impl Source {
         self.1
     }
 
+    /// Whether some of these bytes are among them.
+    pub(crate) fn meets(&self, at: usize, bytes: usize) -> bool {
+        self.0.addr() < at + bytes && at < self.0.addr() + self.1
+    }
+
     pub(crate) fn read(&self) -> Vec<u8> {
         if self.1 == 0 {
             return Vec::new();
@@ -243,5 +249,93 @@ impl Params {
             bytes[*at..at + size].copy_from_slice(unsafe { std::slice::from_raw_parts(from, *size) });
         }
         Ok(bytes)
+    }
+}
+
+/// Pinned memory, which the runtime allocates.
+#[derive(Debug)]
+pub(crate) struct HostBlock {
+    start: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the memory belongs to this value alone, which hands out its address.
+unsafe impl Send for HostBlock {}
+
+/// The alignment of pinned memory: a page.
+const PAGE: usize = 4096;
+
+impl HostBlock {
+    /// So many bytes, each `0xFF`; `None` if the number is 0 or too large.
+    pub(crate) fn new(bytes: usize) -> Option<HostBlock> {
+        let layout = Layout::from_size_align(bytes, PAGE).ok().filter(|l| l.size() > 0)?;
+        // SAFETY: the size is not zero.
+        let start = unsafe { alloc(layout) };
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: just allocated with this size.
+        unsafe { start.write_bytes(0xFF, bytes) };
+        Some(HostBlock { start, layout })
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.start.expose_provenance()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.layout.size()
+    }
+}
+
+impl Drop for HostBlock {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and freed once.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+/// The pointer for an address that pinned memory has.
+pub(crate) fn pointer(address: usize) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(address)
+}
+
+/// `hipKernelNodeParams`, as the header declares it.
+#[derive(Debug)]
+#[repr(C)]
+struct RawNode {
+    block: [u32; 3],
+    extra: *const *mut c_void,
+    func: *mut c_void,
+    grid: [u32; 3],
+    params: *const *const u8,
+    shared_bytes: u32,
+}
+
+/// The parameters of a node.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct NodeParams(*const c_void);
+
+/// The same, read.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) function: *mut c_void,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared: u32,
+    pub(crate) params: Params,
+    pub(crate) extra: Extra,
+}
+
+impl NodeParams {
+    pub(crate) fn get(&self) -> Done<Node> {
+        if self.0.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller of the interface promises the structure of the header there.
+        let raw = unsafe { self.0.cast::<RawNode>().read_unaligned() };
+        let RawNode { block, extra, func, grid, params, shared_bytes } = raw;
+        Ok(Node { function: func, grid, block, shared: shared_bytes, params: Params(params), extra: Extra(extra) })
     }
 }

@@ -3,6 +3,7 @@
 //! The default stream of a device waits for all streams that block it, and they wait for it: an operation of one is preceded by marks in
 //! its queue for what the others have been given so far.
 
+use super::graph::Capture;
 use super::{Code, Done, Id, Job, World, run_kernel};
 use crate::runtime::host::{Source, Target};
 use crate::say;
@@ -13,7 +14,7 @@ use titan_amd::emu::{DevicePtr, ErrorCode};
 
 /// What a queue does.
 #[derive(Debug)]
-enum Op {
+pub(super) enum Op {
     Fill {
         at: DevicePtr,
         value: u8,
@@ -53,8 +54,10 @@ pub(super) struct Stream {
     blocking: bool,
     queue: VecDeque<Op>,
     /// The operations that were enqueued, and how many of these have run.
-    issued: u64,
+    pub(super) issued: u64,
     done: u64,
+    /// Whether it records its work instead of running it.
+    pub(super) capture: Option<Capture>,
 }
 
 impl World {
@@ -63,7 +66,8 @@ impl World {
     /// Makes a stream; the default stream waits for it, and it for the default stream, if it is `blocking`.
     pub(crate) fn stream(&mut self, device: usize, blocking: bool) -> Id {
         let id = self.id();
-        self.streams.insert(id, Stream { device, blocking, queue: VecDeque::new(), issued: 0, done: 0 });
+        let stream = Stream { device, blocking, queue: VecDeque::new(), issued: 0, done: 0, capture: None };
+        self.streams.insert(id, stream);
         id
     }
 
@@ -92,11 +96,15 @@ impl World {
     /// Destroys a stream. Its work still completes; here it runs now.
     pub(crate) fn end_stream(&mut self, stream: Id) -> Done {
         self.run_out(stream)?;
-        self.streams.remove(&stream);
+        if let Some(capture) = self.streams.remove(&stream).and_then(|s| s.capture) {
+            self.end_graph(capture.graph())?;
+        }
         Ok(())
     }
 
-    fn enqueue(&mut self, stream: Id, op: Op) -> Done {
+    pub(super) fn enqueue(&mut self, stream: Id, op: Op) -> Done {
+        // A captured stream has recorded kernels before this.
+        self.not_captured(stream, "work that is no kernel")?;
         let before = self.before(stream);
         let own = self.streams.get_mut(&stream).ok_or(Code::INVALID_HANDLE)?;
         let ops = before.into_iter().map(|(id, time)| Op::After(id, time)).chain([op]);
@@ -137,11 +145,13 @@ impl World {
 
     pub(crate) fn launch(&mut self, stream: Id, job: Job) -> Done {
         self.check_launch(&job)?;
+        let Some(job) = self.recorded_by(stream, job)? else { return Ok(()) };
         self.enqueue(stream, Op::Launch(Box::new(job)))
     }
 
     /// Waits for a stream; for the default stream also for those that it would wait for.
     pub(crate) fn synchronize(&mut self, stream: Id) -> Done {
+        self.not_captured(stream, "hipStreamSynchronize")?;
         for (other, _) in self.before(stream) {
             self.run_out(other)?;
         }
@@ -151,6 +161,7 @@ impl World {
     /// Whether the stream is empty, and for the default stream those that it would wait for; makes some progress if not, so that polling
     /// terminates.
     pub(crate) fn query(&mut self, stream: Id) -> Done {
+        self.not_captured(stream, "hipStreamQuery")?;
         self.run_one(None)?;
         let waits = !self.before(stream).is_empty();
         let stream = self.streams.get(&stream).ok_or(Code::INVALID_HANDLE)?;
@@ -241,6 +252,12 @@ impl World {
             self.run(device, op)?;
         }
         Ok(true)
+    }
+
+    /// Whether a pending copy reads some of these bytes of the host.
+    pub(super) fn is_read(&self, at: usize, bytes: usize) -> bool {
+        let reads = |op: &Op| matches!(op, Op::In { from, .. } if from.meets(at, bytes));
+        self.streams.values().any(|s| s.queue.iter().any(reads))
     }
 
     /// Whether so many operations of a stream are done.

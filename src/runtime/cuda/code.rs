@@ -4,58 +4,82 @@ use super::super::backend::{self, Call, DeviceArg, Given, Storage};
 use super::super::choice::Choice;
 use super::super::device::Device;
 use super::super::event::Finish;
-use super::super::gpu::{self, Facts};
+use super::super::gpu::{self, Facts, Reporting};
 use super::super::kernel::{KernelRef, Loaded};
 use super::super::machines::Machines;
-use super::{Lane, Mark, context, error, name};
+use super::{Lane, Mark, context, error, follow, name};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg, Slot};
 use titan_core::launch::report;
 use titan_nv::runtime::{
-    Context, DriverError, EncodedMap, Follower, Function, LoadError, Memory, Once, Pinned, Stream, Waiting,
+    Context, DriverError, EncodedMap, Event, Function, LoadError, Memory, Once, Params, Pinned, Stream, Waiting,
 };
 
 /// The variants of a kernel that a device can run.
 #[derive(Debug)]
 pub(crate) struct Code {
-    context: &'static Context,
+    pub(super) context: &'static Context,
     /// The name of the device, for messages.
     device: String,
     kernel: String,
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     /// The offset of each word of the parameter block.
-    offsets: Vec<usize>,
+    pub(super) offsets: Vec<usize>,
     /// The variants, in the order in which launches try them.
     variants: Vec<Ready>,
 }
 
 /// A variant that can be launched: with its functions, and with the tensor maps of its arguments.
-type Chosen<'a> = (&'a Ready, &'a Functions, Vec<EncodedMap>);
+pub(super) type Chosen<'a> = (&'a Ready, &'a Functions, Vec<EncodedMap>);
 
 /// A variant, and its module once it has been launched.
 #[derive(Debug)]
-struct Ready {
-    variant: Variant,
+pub(super) struct Ready {
+    pub(super) variant: Variant,
+    /// Its report, if it has one.
+    pub(super) reporting: Option<Reporting>,
     functions: Once<Functions>,
 }
 
 /// The functions of a variant.
 #[derive(Debug)]
-struct Functions {
-    kernel: Function,
+pub(super) struct Functions {
+    pub(super) kernel: Function,
     /// The one that makes tables of tensor maps, if there are any; it is launched first.
-    maker: Option<Function>,
+    pub(super) maker: Option<Function>,
 }
 
 /// The tables of tensor maps of one launch.
 #[derive(Debug)]
-struct Tables {
-    memory: Memory,
-    addresses: Vec<u64>,
+pub(super) struct Tables {
+    pub(super) memory: Memory,
+    pub(super) addresses: Vec<u64>,
     /// The number of programs that make them: the entries of the longest one.
-    programs: u32,
+    pub(super) programs: u32,
+}
+
+impl Tables {
+    /// Tables of so many entries, and the point after which they may be used.
+    pub(super) fn new(
+        context: &'static Context,
+        entries: &[u32],
+    ) -> std::result::Result<(Tables, Arc<Event>), DriverError> {
+        let bytes = entries.iter().map(|entries| gpu::table_bytes(*entries)).sum();
+        let (memory, ready) = Memory::new(context, bytes, false)?;
+        let ready = Arc::new(ready);
+        // It is freed after its allocation, also if it is not used.
+        memory.used_until(Arc::clone(&ready));
+        let mut end = 0;
+        let mut after = |entries: &u32| {
+            let address = memory.address(end);
+            end += gpu::table_bytes(*entries);
+            address
+        };
+        let addresses = entries.iter().map(&mut after).collect();
+        Ok((Tables { memory, addresses, programs: entries.iter().copied().max().unwrap_or(0) }, ready))
+    }
 }
 
 impl Code {
@@ -64,7 +88,8 @@ impl Code {
         let slots = abi::slots(&loaded.kernel.sig);
         let (offsets, _) = abi::offsets(&slots);
         let variants = machines(context).variants(device, loaded)?;
-        let variants = variants.into_iter().map(|variant| Ready { variant, functions: Once::new() }).collect();
+        let ready = |variant: Variant| Ready { reporting: Reporting::of(&variant), variant, functions: Once::new() };
+        let variants = variants.into_iter().map(ready).collect();
         Ok(Code { context, device: device.to_string(), kernel: loaded.name.clone(), slots, offsets, variants })
     }
 
@@ -80,16 +105,9 @@ impl Code {
         let args: Vec<GpuArg> = call.args.iter().map(gpu_arg).collect();
         let (ready, Functions { kernel, maker }, maps) = self.choose(call, &args, None)?;
         let grid = self.grid((ready, kernel), call)?;
-        for mark in after {
-            #[cfg_attr(not(feature = "hip"), expect(irrefutable_let_patterns, reason = "the only kind then"))]
-            let backend::Mark::Cuda(mark) = mark else {
-                // The mark is of another device. This device cannot wait for it, so the host waits.
-                mark.wait();
-                continue;
-            };
-            lane.0.follow(&mark.0).map_err(|e| self.failed(&e))?;
-        }
-        let report = self.report(&ready.variant)?;
+        follow(&lane.0, after).map_err(|e| self.failed(&e))?;
+        let report = ready.reporting.as_ref().map(|reporting| new_report(self.context, reporting)).transpose();
+        let report = report.map_err(|e| self.failed(&e))?;
         let block = abi::pack(&self.slots, &args, report.as_ref().map_or(0, Pinned::address));
         let block = (&block[..], &self.offsets[..]);
         let launched = maker.as_ref().map(|maker| (maker, gpu::tables(&ready.variant, &args)));
@@ -114,12 +132,8 @@ impl Code {
         if let Some(Tables { memory, .. }) = tables {
             memory.used_until(Arc::clone(&mark.0));
         }
-        for owner in call.args.iter().filter_map(followed) {
-            if owner.follow(&mark.0).is_err() {
-                mark.wait();
-            }
-        }
-        let finish = report.map(|report| self.finish(report, ready, call));
+        call.args.iter().filter_map(memory_of).for_each(|memory| memory.tell_owner(&mark));
+        let finish = report.zip(ready.reporting.as_ref()).map(|(report, reporting)| finished(report, reporting, call));
         Ok(Given { mark: backend::Mark::Cuda(mark), finish })
     }
 
@@ -132,7 +146,7 @@ impl Code {
     }
 
     /// The first variant that can be launched with these arguments.
-    fn choose(
+    pub(super) fn choose(
         &self,
         call: &Call<'_>,
         args: &[GpuArg],
@@ -186,7 +200,7 @@ impl Code {
     }
 
     /// The grid, which the device determines if the kernel requests that.
-    fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
+    pub(super) fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
         let chosen = gpu::grid(call, &ready.variant).map_err(|reason| error::internal(&self.kernel, reason))?;
         let Some(grid) = chosen else {
             let programs = function.resident_programs().map_err(|e| self.failed(&e))?;
@@ -204,49 +218,33 @@ impl Code {
         entries: &[u32],
         (block, maps): (Block<'_>, &[EncodedMap]),
     ) -> std::result::Result<Tables, DriverError> {
-        let bytes = entries.iter().map(|entries| gpu::table_bytes(*entries)).sum();
-        let (memory, ready) = Memory::new(self.context, bytes, false)?;
-        let ready = Arc::new(ready);
-        // It is freed after its allocation, also if it is not used.
-        memory.used_until(Arc::clone(&ready));
-        let mut end = 0;
-        let mut after = |entries: &u32| {
-            let address = memory.address(end);
-            end += gpu::table_bytes(*entries);
-            address
-        };
-        let addresses = entries.iter().map(&mut after).collect();
-        let tables = Tables { memory, addresses, programs: entries.iter().copied().max().unwrap_or(0) };
+        let (tables, ready) = Tables::new(self.context, entries)?;
         stream.follow(&ready)?;
         launch(maker, stream, [tables.programs, 1, 1], (block, maps, &tables.addresses))?;
         Ok(tables)
     }
 
-    /// Allocates the report of a kernel that may trap or print.
-    fn report(&self, variant: &Variant) -> Result<Option<Pinned>> {
-        if variant.sites.is_empty() {
-            return Ok(None);
-        }
-        let (header, words) = gpu::report_header(variant);
-        let mut report = Pinned::new(self.context, words).map_err(|e| self.failed(&e))?;
-        report.write(&header);
-        Ok(Some(report))
-    }
-
-    /// Reads the report when the launch has ended.
-    fn finish(&self, report: Pinned, ready: &Ready, call: &Call<'_>) -> Finish {
-        let (kernel, loaded): (&'static KernelRef, &'static Loaded) = (call.kernel, call.loaded);
-        let sites = Arc::new(ready.variant.sites.clone());
-        Box::new(move |counts| {
-            let words = report.read(gpu::report_words(&report.read(report::RECORDS)));
-            report.recycle();
-            if counts { gpu::read_report(kernel, &loaded.name, &sites, &words) } else { Ok(()) }
-        })
-    }
-
     fn failed(&self, error: &DriverError) -> Error {
         error::work(&name(self.context), &format!("kernel `{}`", self.kernel), error)
     }
+}
+
+/// A new report of a kernel that may trap or print.
+pub(super) fn new_report(context: &'static Context, reporting: &Reporting) -> std::result::Result<Pinned, DriverError> {
+    let mut report = Pinned::new(context, reporting.words)?;
+    report.write(&reporting.header);
+    Ok(report)
+}
+
+/// Reads the report when the launch has ended.
+pub(super) fn finished(report: Pinned, reporting: &Reporting, call: &Call<'_>) -> Finish {
+    let (kernel, loaded): (&'static KernelRef, &'static Loaded) = (call.kernel, call.loaded);
+    let sites = Arc::clone(&reporting.sites);
+    Box::new(move |counts| {
+        let words = report.read(gpu::report_words(&report.read(report::RECORDS)));
+        report.recycle();
+        if counts { gpu::read_report(kernel, &loaded.name, &sites, &words) } else { Ok(()) }
+    })
 }
 
 /// The code that a device runs.
@@ -270,25 +268,25 @@ fn launch(
     function: &Function,
     stream: &Stream,
     grid: [u32; 3],
-    (block, maps, tables): (Block<'_>, &[EncodedMap], &[u64]),
+    ((block, offsets), maps, tables): (Block<'_>, &[EncodedMap], &[u64]),
 ) -> std::result::Result<(), DriverError> {
     // SAFETY: `Code` makes block and offsets of the signature's slots, and maps and tables of the variant's, from which the compiler makes the
     // parameters of both kernels. The address in a map is that of the argument whose map it is. A table has as many entries as the maker has
     // programs that write one, and lives until the launch that reads them has ended.
     // Addresses are in memory of the device, in whose buffers this launch is entered until it has ended (`uses.rs`), so that
     // no conflicting access runs; extents and strides are those of tensors inside of that memory.
-    unsafe { function.launch(stream, grid, block, (maps, tables)) }
+    unsafe { function.launch(stream, grid, Params { block, offsets, maps, tables }) }
 }
 
-/// The stream of the owner of foreign memory, which waits for the launch.
-fn followed(arg: &DeviceArg) -> Option<&Follower> {
+/// The memory of a tensor.
+fn memory_of(arg: &DeviceArg) -> Option<&super::Memory> {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cuda(memory), .. } => memory.0.follower(),
-        DeviceArg::Tensor { .. } | DeviceArg::Absent | DeviceArg::Scalar(_) => None,
+        DeviceArg::Tensor { storage, .. } => storage.as_cuda(),
+        DeviceArg::Absent | DeviceArg::Scalar(_) => None,
     }
 }
 
-fn gpu_arg(arg: &DeviceArg) -> GpuArg {
+pub(super) fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Cuda(memory), offset, extents, strides } => {
             GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }

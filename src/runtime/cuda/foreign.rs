@@ -7,6 +7,7 @@
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::backend::{self, Storage};
 use super::super::buffer::{Access, Buffer};
+use super::super::capture;
 use super::super::device::Device;
 use super::super::layout::Layout;
 use super::super::tensor::Tensor;
@@ -132,6 +133,11 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
     stream: nv::Stream,
     write: bool,
 ) -> Result<Lent<'a>> {
+    capture::refuse(
+        &format!("`{doing}`"),
+        "another library would use the tensor now",
+        "lend it before or after the capture",
+    )?;
     let device = tensor.device();
     let access = tensor.access(write);
     let memory = access.buffer.storage().as_cuda().ok_or_else(|| not_cuda(doing, device))?;

@@ -17,6 +17,7 @@
 mod code;
 mod error;
 mod foreign;
+mod graph;
 #[cfg(feature = "cudarc")]
 mod interop;
 
@@ -29,12 +30,13 @@ pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, borrow_strided,
 pub use cudarc;
 
 pub(super) use code::Code;
+pub(super) use graph::Exec;
 
 use super::backend;
 use super::device::{Device, DeviceKind};
 use super::event::{self, Event};
 use super::memory_use::Room;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 use titan_nv::Machine;
 use titan_nv::runtime::{self as nv, Driver, Once, Waiting};
@@ -79,6 +81,17 @@ pub(super) fn trim(device: &Device) -> Result<()> {
     context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
 }
 
+/// Host memory that devices of this kind read by themselves.
+pub(super) fn pinned(device: &Device, bytes: usize) -> Result<nv::HostMemory> {
+    let made = nv::HostMemory::new(context(device)?, bytes);
+    made.map_err(|e| {
+        if e.kind() == nv::Kind::OutOfMemory {
+            return Error::OutOfMemory { bytes, device: "the host".to_owned(), free: None };
+        }
+        error::driver(&device.to_string(), &e, "pinning host memory")
+    })
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<nv::Memory>);
@@ -96,12 +109,35 @@ impl Memory {
         self.0.used_until(Arc::clone(&mark.0));
     }
 
+    /// Makes the stream of the memory's foreign owner, if it has one, wait for a point, or else waits for it here.
+    pub(super) fn tell_owner(&self, mark: &Mark) {
+        if let Some(owner) = self.0.follower()
+            && owner.follow(&mark.0).is_err()
+        {
+            mark.wait();
+        }
+    }
+
     pub(super) fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.0.write(offset, bytes).map_err(|e| error::driver(&self.device(), &e, "a copy to the device"))
     }
 
     pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
         self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
+    }
+
+    /// Copies pinned memory of the host, in the order of a lane. It must be kept until the copy has ended.
+    #[expect(unsafe_code, reason = "the host memory of a copy cannot be checked by types")]
+    pub(super) fn copy_in(&self, lane: &Lane, offset: usize, from: &nv::HostMemory) -> Result<()> {
+        // SAFETY: an upload takes its memory away from the program, and keeps it until it has ended (`pinned.rs`).
+        let done = unsafe { self.0.write_in(&lane.0, offset, from) };
+        done.map_err(|e| error::driver(&self.device(), &e, "an upload"))
+    }
+
+    /// Overwrites the first bytes in the order of a lane.
+    pub(super) fn fill_in(&self, lane: &Lane, bytes: usize, value: u8) -> Result<()> {
+        let done = self.0.fill_in(&lane.0, bytes, value);
+        done.map_err(|e| error::driver(&self.device(), &e, "a fill"))
     }
 
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -142,6 +178,29 @@ impl Lane {
     pub(super) fn timed_mark(&self) -> Result<Mark> {
         Mark::waited_for(&self.0, Waiting::Timed)
     }
+
+    /// The point after all work so far.
+    pub(super) fn mark(&self, sleeps: bool) -> Result<Mark> {
+        Mark::at_end(&self.0, sleeps)
+    }
+
+    /// Makes later work wait for these points.
+    pub(super) fn follow(&self, after: &[backend::Mark]) -> Result<()> {
+        follow(&self.0, after).map_err(|e| error::driver(&name(self.0.context()), &e, "a wait"))
+    }
+}
+
+/// Makes later work of a stream wait for these points.
+fn follow(stream: &nv::Stream, after: &[backend::Mark]) -> std::result::Result<(), nv::DriverError> {
+    after.iter().try_for_each(|mark| match mark {
+        backend::Mark::Cuda(mark) => stream.follow(&mark.0),
+        // The mark is of another device. This device cannot wait for it, so the host waits.
+        #[cfg(feature = "hip")]
+        mark @ backend::Mark::Hip(_) => {
+            mark.wait();
+            Ok(())
+        }
+    })
 }
 
 /// A point in a stream.

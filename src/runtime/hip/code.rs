@@ -4,7 +4,7 @@ use super::super::backend::{self, Call, DeviceArg, Given, Storage};
 use super::super::choice::Choice;
 use super::super::device::Device;
 use super::super::event::Finish;
-use super::super::gpu::{self, Facts};
+use super::super::gpu::{self, Facts, Reporting};
 use super::super::kernel::{KernelRef, Loaded};
 use super::super::lock;
 use super::super::machines::Machines;
@@ -26,28 +26,32 @@ pub(crate) struct Code {
     device: String,
     kernel: String,
     machines: Machines,
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     /// The variants, in the order in which launches try them.
     variants: Vec<Ready>,
 }
 
 /// A variant, and its function once it has been launched: each device loads each code object once.
 #[derive(Debug)]
-struct Ready {
-    variant: Variant,
+pub(super) struct Ready {
+    pub(super) variant: Variant,
     function: Once<Function>,
-    reports: Reports,
+    /// Its report, if it has one, and the memory of those that no launch uses.
+    pub(super) reporting: Option<(Reporting, Reports)>,
 }
 
 /// The memory of reports that no launch uses.
-type Reports = Arc<Mutex<Vec<Memory>>>;
+pub(super) type Reports = Arc<Mutex<Vec<Memory>>>;
 
 impl Code {
     pub(in super::super) fn load(device: &Device, loaded: &Loaded) -> Result<Code> {
         let context = context(device)?;
         let machines = Machines::Amd(context.device().properties.target().to_owned());
         let variants = machines.variants(device, loaded)?;
-        let ready = |variant| Ready { variant, function: Once::new(), reports: Reports::default() };
+        let ready = |variant: Variant| {
+            let reporting = Reporting::of(&variant).map(|reporting| (reporting, Reports::default()));
+            Ready { variant, function: Once::new(), reporting }
+        };
         Ok(Code {
             context,
             device: device.to_string(),
@@ -71,17 +75,13 @@ impl Code {
         let (ready, function) = self.choose(call, &args, None)?;
         let grid = self.grid((ready, function), call)?;
         follow(&lane.0, after).map_err(|e| self.failed(&e))?;
-        let report = self.report(ready)?;
+        let report = ready.reporting.as_ref().map(|reporting| new_report(self.context, reporting)).transpose();
+        let report = report.map_err(|e| self.failed(&e))?;
         let words = gpu::words(&self.slots, &args, report.as_ref().map_or(0, |memory| memory.address(0)));
         let geometry = Geometry { grid, block: [ready.variant.threads, 1, 1], dynamic_lds: 0 };
         if let Err(misfit) = launch(function, &lane.0, &geometry, &words) {
             ready.recycle(report);
-            return Err(match misfit {
-                Misfit::Driver(error) => self.failed(&error),
-                other @ (Misfit::Launch(_) | Misfit::Lds { .. } | _) => {
-                    error::misfit(&name(self.context), &self.kernel, &other)
-                }
-            });
+            return Err(refused(self.context, &self.kernel, &misfit));
         }
         let mark = match Mark::at_end(&lane.0, sleeps) {
             Ok(mark) => mark,
@@ -91,7 +91,8 @@ impl Code {
                 return Err(error);
             }
         };
-        let finish = report.map(|report| self.finish(report, &mark, ready, call));
+        let finish = report.zip(ready.reporting.as_ref());
+        let finish = finish.map(|(report, reporting)| finished(report, (&mark, &name(self.context)), reporting, call));
         Ok(Given { mark: backend::Mark::Hip(mark), finish })
     }
 
@@ -104,7 +105,7 @@ impl Code {
     }
 
     /// The first variant that can be launched with these arguments, and its function.
-    fn choose(
+    pub(super) fn choose(
         &self,
         call: &Call<'_>,
         args: &[GpuArg],
@@ -143,7 +144,7 @@ impl Code {
     }
 
     /// The grid, which the device determines if the kernel requests that.
-    fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
+    pub(super) fn grid(&self, (ready, function): (&Ready, &Function), call: &Call<'_>) -> Result<[u32; 3]> {
         let variant = &ready.variant;
         let chosen = gpu::grid(call, variant).map_err(|reason| self.internal(reason))?;
         let Some(grid) = chosen else {
@@ -154,47 +155,55 @@ impl Code {
         Ok(grid)
     }
 
-    /// The memory of a report, for a kernel that may trap or print.
-    fn report(&self, ready: &Ready) -> Result<Option<Memory>> {
-        if ready.variant.sites.is_empty() {
-            return Ok(None);
-        }
-        let (header, words) = gpu::report_header(&ready.variant);
-        let spare = lock(&ready.reports).pop();
-        let memory = match spare {
-            Some(memory) => memory,
-            None => Memory::new(self.context, 4 * words, false).map_err(|e| self.failed(&e))?.0,
-        };
-        let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-        match memory.write(0, &bytes) {
-            Ok(()) => Ok(Some(memory)),
-            Err(error) => Err(self.failed(&error)),
-        }
-    }
-
-    /// Reads the report when the launch has ended.
-    fn finish(&self, report: Memory, mark: &Mark, ready: &Ready, call: &Call<'_>) -> Finish {
-        let (kernel, loaded): (&'static KernelRef, &'static Loaded) = (call.kernel, call.loaded);
-        let (sites, reports) = (Arc::new(ready.variant.sites.clone()), Arc::clone(&ready.reports));
-        let device = name(self.context);
-        let mut report = Report { memory: Some(report), until: Arc::clone(&mark.0) };
-        Box::new(move |counts| {
-            if !counts {
-                return Ok(());
-            }
-            let doing = format!("reading the report of kernel `{}`", loaded.name);
-            let words = report.words().map_err(|e| error::driver(&device, &e, &doing))?;
-            lock(&reports).extend(report.memory.take());
-            gpu::read_report(kernel, &loaded.name, &sites, &words)
-        })
-    }
-
     fn failed(&self, error: &DriverError) -> Error {
         error::work(&name(self.context), &format!("kernel `{}`", self.kernel), error)
     }
 
     fn internal(&self, message: String) -> Error {
         Error::Internal { doing: self.kernel.clone(), message }
+    }
+}
+
+/// A new report of a kernel that may trap or print.
+pub(super) fn new_report(
+    context: &'static Context,
+    (reporting, spare): &(Reporting, Reports),
+) -> std::result::Result<Memory, DriverError> {
+    let spare = lock(spare).pop();
+    let memory = match spare {
+        Some(memory) => memory,
+        None => Memory::new(context, 4 * reporting.words, false)?.0,
+    };
+    let bytes: Vec<u8> = reporting.header.iter().flat_map(|word| word.to_le_bytes()).collect();
+    memory.write(0, &bytes).map(|()| memory)
+}
+
+/// Reads the report when the launch has ended.
+pub(super) fn finished(
+    report: Memory,
+    (mark, device): (&Mark, &str),
+    (reporting, spare): &(Reporting, Reports),
+    call: &Call<'_>,
+) -> Finish {
+    let (kernel, loaded): (&'static KernelRef, &'static Loaded) = (call.kernel, call.loaded);
+    let (sites, spare, device) = (Arc::clone(&reporting.sites), Arc::clone(spare), device.to_owned());
+    let mut report = Report { memory: Some(report), until: Arc::clone(&mark.0) };
+    Box::new(move |counts| {
+        if !counts {
+            return Ok(());
+        }
+        let doing = format!("reading the report of kernel `{}`", loaded.name);
+        let words = report.words().map_err(|e| error::driver(&device, &e, &doing))?;
+        lock(&spare).extend(report.memory.take());
+        gpu::read_report(kernel, &loaded.name, &sites, &words)
+    })
+}
+
+/// The error of a launch that does not fit its kernel, or that the runtime refuses.
+pub(super) fn refused(context: &Context, kernel: &str, misfit: &Misfit) -> Error {
+    match misfit {
+        Misfit::Driver(error) => error::work(&name(context), &format!("kernel `{kernel}`"), error),
+        other @ (Misfit::Launch(_) | Misfit::Lds { .. } | _) => error::misfit(&name(context), kernel, other),
     }
 }
 
@@ -227,7 +236,9 @@ impl Drop for Report {
 impl Ready {
     /// Takes the memory of a report back that no launch uses.
     fn recycle(&self, report: Option<Memory>) {
-        lock(&self.reports).extend(report);
+        if let Some((_, spare)) = &self.reporting {
+            lock(spare).extend(report);
+        }
     }
 }
 
@@ -245,7 +256,7 @@ fn launch(
     unsafe { function.launch(stream, geometry, &words) }
 }
 
-fn gpu_arg(arg: &DeviceArg) -> GpuArg {
+pub(super) fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Hip(memory), offset, extents, strides } => {
             GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }

@@ -25,12 +25,14 @@
 
 mod code;
 mod error;
+mod graph;
 mod raw;
 
 pub use raw::{Arg, Kernel, Module};
 pub use titan_amd::runtime::Geometry;
 
 pub(super) use code::Code;
+pub(super) use graph::Exec;
 pub(super) use raw::Work;
 
 use super::backend;
@@ -88,6 +90,17 @@ pub(super) fn trim(device: &Device) -> Result<()> {
     context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
 }
 
+/// Host memory that devices of this kind read by themselves.
+pub(super) fn pinned(device: &Device, bytes: usize) -> Result<amd::HostMemory> {
+    let made = amd::HostMemory::new(context(device)?, bytes);
+    made.map_err(|e| {
+        if e.kind() == amd::Kind::OutOfMemory {
+            return Error::OutOfMemory { bytes, device: "the host".to_owned(), free: None };
+        }
+        error::driver(&device.to_string(), &e, "pinning host memory")
+    })
+}
+
 /// The memory of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory(Arc<amd::Memory>);
@@ -117,6 +130,20 @@ impl Memory {
 
     pub(super) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
         self.0.fill(offset, bytes, value).map_err(|e| error::driver(&self.device(), &e, "a fill"))
+    }
+
+    /// Copies pinned memory of the host, in the order of a lane. It must be kept until the copy has ended.
+    #[expect(unsafe_code, reason = "the host memory of a copy cannot be checked by types")]
+    pub(super) fn copy_in(&self, lane: &Lane, offset: usize, from: &amd::HostMemory) -> Result<()> {
+        // SAFETY: an upload takes its memory away from the program, and keeps it until it has ended (`pinned.rs`).
+        let done = unsafe { self.0.write_in(&lane.0, offset, from) };
+        done.map_err(|e| error::driver(&self.device(), &e, "an upload"))
+    }
+
+    /// Overwrites the first bytes in the order of a lane.
+    pub(super) fn fill_in(&self, lane: &Lane, bytes: usize, value: u8) -> Result<()> {
+        let done = self.0.fill_in(&lane.0, bytes, value);
+        done.map_err(|e| error::driver(&self.device(), &e, "a fill"))
     }
 
     pub(super) fn read(&self, offset: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -156,6 +183,16 @@ impl Lane {
     /// The point after all work so far, with its time.
     pub(super) fn timed_mark(&self) -> Result<Mark> {
         Mark::waited_for(&self.0, Waiting::Timed)
+    }
+
+    /// The point after all work so far.
+    pub(super) fn mark(&self, sleeps: bool) -> Result<Mark> {
+        Mark::at_end(&self.0, sleeps)
+    }
+
+    /// Makes later work wait for these points.
+    pub(super) fn follow(&self, after: &[backend::Mark]) -> Result<()> {
+        follow(&self.0, after).map_err(|e| error::driver(&name(self.0.context()), &e, "a wait"))
     }
 }
 

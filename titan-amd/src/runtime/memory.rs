@@ -3,7 +3,9 @@
 use super::context::{Context, pointer};
 use super::error::{DriverError, Kind};
 use super::event::{Event, Waiting};
+use super::host_memory::HostMemory;
 use super::lock;
+use super::stream::Stream;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex};
@@ -105,6 +107,41 @@ impl Memory {
         let code = unsafe { (context.calls.hipMemsetD8Async)(target, value, bytes, stream) };
         context.calls.check("hipMemsetD8Async", code)?;
         context.copies.wait(context)
+    }
+
+    /// Overwrites the first bytes with this one, in the order of a stream of the device. Waits for nothing.
+    ///
+    /// # Errors
+    /// If there are fewer, or the runtime refuses.
+    pub fn fill_in(&self, stream: &Stream, bytes: usize, value: u8) -> Result<(), DriverError> {
+        self.check_range("hipMemsetD8Async", 0, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _entered = self.context.enter()?;
+        // SAFETY: the range lies inside of the memory, whose bytes belong to the device. When it is dropped, it is freed after its uses.
+        let code =
+            unsafe { (self.context.calls.hipMemsetD8Async)(pointer(self.address(0)), value, bytes, stream.raw()) };
+        self.context.calls.check("hipMemsetD8Async", code)
+    }
+
+    /// Copies pinned memory to the memory, in the order of a stream of the device. Waits for nothing.
+    ///
+    /// # Errors
+    /// If it does not fit, or the runtime refuses.
+    ///
+    /// # Safety
+    /// The pinned memory must not be written or dropped until the copy has ended.
+    pub unsafe fn write_in(&self, stream: &Stream, offset: usize, from: &HostMemory) -> Result<(), DriverError> {
+        self.check_range("hipMemcpyHtoDAsync", offset, from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        let _entered = self.context.enter()?;
+        let (target, source) = (pointer(self.address(offset)), from.start().cast::<c_void>());
+        // SAFETY: the range lies inside of the memory; the caller keeps the pinned one.
+        let code = unsafe { (self.context.calls.hipMemcpyHtoDAsync)(target, source, from.len(), stream.raw()) };
+        self.context.calls.check("hipMemcpyHtoDAsync", code)
     }
 
     /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.

@@ -3,7 +3,9 @@
 //! ```text
 //! Driver ── Device ── Context ─┬─ Stream ── Event        work in order, and points in it
 //!  library, symbols, hipInit   ├─ Memory                 of the device
-//!                              └─ Module ── Function     a code object, and a kernel in it
+//!                              ├─ Module ── Function     a code object, and a kernel in it
+//!                              ├─ Graph                  kernels that are launched at once
+//!                              └─ HostMemory             pinned memory that a caller fills
 //! ```
 //!
 //! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
@@ -28,6 +30,8 @@ mod context;
 mod driver;
 mod error;
 mod event;
+mod graph;
+mod host_memory;
 mod memory;
 mod module;
 mod once;
@@ -39,6 +43,8 @@ pub use context::Context;
 pub use driver::{Absence, Device, Driver, Properties};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
+pub use graph::{Graph, Launch};
+pub use host_memory::HostMemory;
 pub use memory::Memory;
 pub use module::{Function, Geometry, LoadError, Misfit, Module};
 pub use once::Once;

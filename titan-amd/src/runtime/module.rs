@@ -31,6 +31,26 @@ pub struct Function {
     kernel: Kernel,
 }
 
+/// The arguments of a launch as one block.
+pub(super) struct Packed {
+    block: Vec<u8>,
+    size: usize,
+}
+
+impl Packed {
+    /// The list that tells the runtime where the block is, valid as long as the block.
+    pub(super) fn extra(&mut self) -> [*mut c_void; 5] {
+        let tag = ptr::without_provenance_mut::<c_void>;
+        [
+            tag(sys::LAUNCH_PARAM_BUFFER_POINTER),
+            self.block.as_mut_ptr().cast(),
+            tag(sys::LAUNCH_PARAM_BUFFER_SIZE),
+            (&raw mut self.size).cast(),
+            tag(sys::LAUNCH_PARAM_END),
+        ]
+    }
+}
+
 /// The extents of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -216,17 +236,8 @@ impl Function {
     /// descriptor says.
     pub unsafe fn launch(&self, stream: &Stream, geometry: &Geometry, args: &[&[u8]]) -> Result<(), Misfit> {
         let context = self.module.0.context;
-        self.check(geometry)?;
-        let mut block = self.pack(args)?;
-        let mut size = block.len();
-        let tag = ptr::without_provenance_mut::<c_void>;
-        let mut extra = [
-            tag(sys::LAUNCH_PARAM_BUFFER_POINTER),
-            block.as_mut_ptr().cast(),
-            tag(sys::LAUNCH_PARAM_BUFFER_SIZE),
-            (&raw mut size).cast(),
-            tag(sys::LAUNCH_PARAM_END),
-        ];
+        let mut packed = self.packed(geometry, args)?;
+        let mut extra = packed.extra();
         let ([gx, gy, gz], [bx, by, bz]) = (geometry.grid, geometry.block);
         let _entered = context.enter()?;
         // SAFETY: the caller answers for the arguments, which the runtime copies before it returns; function and stream are
@@ -247,6 +258,17 @@ impl Function {
             )
         };
         Ok(context.calls.check("hipModuleLaunchKernel", code)?)
+    }
+
+    /// The arguments of a launch that fits the kernel and the device.
+    pub(super) fn packed(&self, geometry: &Geometry, args: &[&[u8]]) -> Result<Packed, Misfit> {
+        self.check(geometry)?;
+        let block = self.pack(args)?;
+        Ok(Packed { size: block.len(), block })
+    }
+
+    pub(super) fn raw(&self) -> HipFunction {
+        self.raw.0
     }
 
     fn check(&self, geometry: &Geometry) -> Result<(), Misfit> {

@@ -2,7 +2,9 @@
 //!
 //! Types are those of the HIP runtime API; results are integers, see [`super::error`].
 
-use super::sys::{DevicePtr, HipEvent, HipFunction, HipModule, HipStream};
+use super::sys::{
+    DevicePtr, HipEvent, HipFunction, HipGraph, HipGraphExec, HipGraphNode, HipModule, HipStream, KernelNodeParams,
+};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// A `hipError_t`.
@@ -81,6 +83,16 @@ table! {
     hipEventQuery(HipEvent) -> Code;
     hipEventSynchronize(HipEvent) -> Code;
     hipEventElapsedTime(*mut f32, HipEvent, HipEvent) -> Code;
+    hipHostMalloc(*mut *mut c_void, usize, c_uint) -> Code;
+    hipHostFree(*mut c_void) -> Code;
+    hipStreamBeginCapture(HipStream, c_uint) -> Code;
+    hipStreamEndCapture(HipStream, *mut HipGraph) -> Code;
+    hipStreamGetCaptureInfo_v2(HipStream, *mut c_uint, *mut u64, *mut HipGraph, *mut *const HipGraphNode, *mut usize) -> Code;
+    hipGraphInstantiateWithFlags(*mut HipGraphExec, HipGraph, u64) -> Code;
+    hipGraphExecKernelNodeSetParams(HipGraphExec, HipGraphNode, *const KernelNodeParams) -> Code;
+    hipGraphLaunch(HipGraphExec, HipStream) -> Code;
+    hipGraphExecDestroy(HipGraphExec) -> Code;
+    hipGraphDestroy(HipGraph) -> Code;
 }
 
 impl std::fmt::Debug for Table {

@@ -51,6 +51,8 @@ fn spelled(function: &str, ty: &str) -> String {
         "c_uint" => "unsigned",
         "u8" => "unsigned char",
         "usize" => "size_t",
+        "u64" => "unsigned long long",
+        "KernelNodeParams" => "hipKernelNodeParams",
         "f32" => "float",
         "Code" => "hipError_t",
         "DevicePtr" => "void*",

@@ -205,6 +205,10 @@ codes! {
     AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
     EventTime "T1113" Titan "events between which there is no time";
     Strided "T1114" Titan "strides of borrowed memory that leave it or let elements overlap";
+    Records "T1121" Titan "records of measurements that are damaged or cannot be read";
+    Measurement "T1122" Titan "a measurement or a choice by speed that cannot be made";
+    Capture "T1123" Titan "what a graph cannot capture";
+    GraphUpdate "T1124" Titan "a replay or an update that does not fit its graph";
 }
 
 impl fmt::Display for Code {

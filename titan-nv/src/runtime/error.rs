@@ -251,12 +251,20 @@ const ROWS: &[Row] = &[
         "the stream is being captured into a graph",
         "end the capture before TITAN uses the stream",
     ),
+    row(901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", Kind::Other, "the capture of a graph was broken", REPORT),
     row(
         906,
         "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
         Kind::Other,
         "another stream is being captured into a graph",
         "end the capture before TITAN uses the device",
+    ),
+    row(
+        910,
+        "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+        Kind::Other,
+        "the driver cannot replace the parameters of a graph",
+        REPORT,
     ),
     row(999, "CUDA_ERROR_UNKNOWN", Kind::Sticky, "the driver does not say what happened", RESTART),
 ];

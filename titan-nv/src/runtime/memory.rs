@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::event::{Event, Waiting};
+use super::host_memory::HostMemory;
 use super::stream::Stream;
 use super::sys::Evt;
 use super::{Handle, lock};
@@ -183,6 +184,40 @@ impl Memory {
         let code = unsafe { (context.calls.cuMemsetD8Async)(self.address(offset), value, bytes, stream) };
         context.calls.check("cuMemsetD8Async", code)?;
         context.streams.copy.wait(context)
+    }
+
+    /// Overwrites the first bytes with this one, in the order of a stream of the context. Waits for nothing.
+    ///
+    /// # Errors
+    /// If there are fewer, or the driver refuses.
+    pub fn fill_in(&self, stream: &Stream, bytes: usize, value: u8) -> Result<(), DriverError> {
+        self.check_range("cuMemsetD8Async", 0, bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let _entered = self.context.enter()?;
+        // SAFETY: the range lies inside of the memory, whose bytes belong to the device. When it is dropped, it is freed after its uses.
+        let code = unsafe { (self.context.calls.cuMemsetD8Async)(self.address, value, bytes, stream.raw()) };
+        self.context.calls.check("cuMemsetD8Async", code)
+    }
+
+    /// Copies pinned memory to the memory, in the order of a stream of the context. Waits for nothing.
+    ///
+    /// # Errors
+    /// If it does not fit, or the driver refuses.
+    ///
+    /// # Safety
+    /// The pinned memory must not be written or dropped until the copy has ended.
+    pub unsafe fn write_in(&self, stream: &Stream, offset: usize, from: &HostMemory) -> Result<(), DriverError> {
+        self.check_range("cuMemcpyHtoDAsync", offset, from.len())?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        let _entered = self.context.enter()?;
+        let (target, source) = (self.address(offset), from.start().cast::<c_void>());
+        // SAFETY: the range lies inside of the memory; the caller keeps the pinned one.
+        let code = unsafe { (self.context.calls.cuMemcpyHtoDAsync_v2)(target, source, from.len(), stream.raw()) };
+        self.context.calls.check("cuMemcpyHtoDAsync", code)
     }
 
     /// Fills `out` with bytes from the memory, and blocks until the copy has ended. Waits for no other work.

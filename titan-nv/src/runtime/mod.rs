@@ -3,7 +3,9 @@
 //! ```text
 //! Driver ── Device ── Context ─┬─ Stream ── Event        work in order, and points in it
 //!  library, symbols, cuInit    ├─ Memory, Pinned         of the device; of the host, seen by the device
-//!                              └─ Function               a kernel of a module that the driver has compiled
+//!                              ├─ Function               a kernel of a module that the driver has compiled
+//!                              ├─ Graph                  kernels that are launched at once
+//!                              └─ HostMemory             pinned memory that a caller fills
 //! ```
 //!
 //! All of the crate's `unsafe` code is here. The library is opened at run time: a program starts without it, and reports why there
@@ -30,6 +32,8 @@ mod context;
 mod driver;
 mod error;
 mod event;
+mod graph;
+mod host_memory;
 mod memory;
 mod module;
 mod once;
@@ -43,8 +47,10 @@ pub use context::{Context, Owner};
 pub use driver::{Absence, Device, Driver, OPTIONAL_SYMBOLS, Properties, SYMBOLS};
 pub use error::{DriverError, Kind};
 pub use event::{Event, Waiting};
+pub use graph::{Graph, Kernel};
+pub use host_memory::HostMemory;
 pub use memory::{Follower, Memory};
-pub use module::{Function, LoadError};
+pub use module::{Function, LoadError, Params};
 pub use once::Once;
 pub use pinned::Pinned;
 pub use stream::Stream;
@@ -57,7 +63,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub mod internals {
     pub use super::driver::{LIBRARIES, absence};
     pub use super::error::names;
-    pub use super::sys::NUMBERS;
+    pub use super::sys::{KERNEL_NODE_PARAMS, NUMBERS};
     pub use super::tensor::encoder_sizes;
 }
 

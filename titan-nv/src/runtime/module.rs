@@ -4,7 +4,7 @@ use super::Handle;
 use super::context::Context;
 use super::error::{DriverError, Kind};
 use super::stream::Stream;
-use super::sys::{self, CUfunction, CUmodule, Func};
+use super::sys::{self, CUfunction, CUmodule, CUstream, Func};
 use super::tensor::EncodedMap;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
@@ -18,7 +18,7 @@ const LOG: usize = 16 * 1024;
 const UNASKED: u32 = 48 * 1024;
 
 /// A kernel that is loaded on a device. It is kept until the process ends.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Function {
     context: &'static Context,
     raw: Handle<Func>,
@@ -191,8 +191,7 @@ impl Function {
         Ok(blocks.saturating_mul(self.context.device().properties.multiprocessors))
     }
 
-    /// Launches a grid on a stream. `block` holds the parameters, each at its offset in `offsets`; behind them are `maps`, and behind these
-    /// the addresses of their `tables`.
+    /// Launches a grid on a stream.
     ///
     /// # Errors
     /// If the driver refuses it.
@@ -200,21 +199,23 @@ impl Function {
     /// # Safety
     /// The parameters must be those of the kernel, in order, and the addresses in them memory of the device that lives until
     /// the work has ended, and no other code may use it in a way that the kernel does not expect.
-    pub unsafe fn launch(
-        &self,
-        stream: &Stream,
-        [x, y, z]: [u32; 3],
-        (block, offsets): (&[u8], &[usize]),
-        (maps, tables): (&[EncodedMap], &[u64]),
-    ) -> Result<(), DriverError> {
+    pub unsafe fn launch(&self, stream: &Stream, grid: [u32; 3], params: Params<'_>) -> Result<(), DriverError> {
         let _entered = self.context.enter()?;
-        let mut params: Vec<*mut c_void> = Vec::with_capacity(offsets.len() + maps.len() + tables.len());
-        for at in offsets {
-            let from = block.get(*at..).unwrap_or_default();
-            params.push(from.as_ptr().cast_mut().cast());
-        }
-        params.extend(maps.iter().map(|map| map.place().cast_mut()));
-        params.extend(tables.iter().map(|address| ptr::from_ref(address).cast_mut().cast()));
+        // SAFETY: the caller's; a `Stream` is of the current context.
+        unsafe { self.launch_in(stream.raw(), grid, params) }
+    }
+
+    /// The same on a stream by its handle.
+    ///
+    /// # Safety
+    /// As of [`Function::launch`]; the context must be current, and the stream one of it.
+    pub(super) unsafe fn launch_in(
+        &self,
+        stream: CUstream,
+        [x, y, z]: [u32; 3],
+        params: Params<'_>,
+    ) -> Result<(), DriverError> {
+        let mut params = params.pointers();
         let (threads, shared) = (self.threads, self.shared);
         // SAFETY: the caller answers for the parameters, which the driver copies before it returns; function and stream are
         // of the current context.
@@ -228,12 +229,52 @@ impl Function {
                 1,
                 1,
                 shared,
-                stream.raw(),
+                stream,
                 params.as_mut_ptr(),
                 ptr::null_mut(),
             )
         };
         self.context.calls.check("cuLaunchKernel", code)
+    }
+
+    pub(super) fn raw(&self) -> CUfunction {
+        self.raw.0
+    }
+
+    pub(super) fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    pub(super) fn shared(&self) -> u32 {
+        self.shared
+    }
+}
+
+/// The parameters of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Params<'a> {
+    /// The words of the kernel's own parameters, each at its offset in `offsets`.
+    pub block: &'a [u8],
+    /// The offsets of the words.
+    pub offsets: &'a [usize],
+    /// Tensor maps, which follow the words.
+    pub maps: &'a [EncodedMap],
+    /// Addresses of tables of tensor maps, which follow the maps.
+    pub tables: &'a [u64],
+}
+
+impl Params<'_> {
+    /// A pointer to each parameter, valid as long as what this borrows.
+    pub(super) fn pointers(&self) -> Vec<*mut c_void> {
+        let Params { block, offsets, maps, tables } = self;
+        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(offsets.len() + maps.len() + tables.len());
+        for at in *offsets {
+            let from = block.get(*at..).unwrap_or_default();
+            pointers.push(from.as_ptr().cast_mut().cast());
+        }
+        pointers.extend(maps.iter().map(|map| map.place().cast_mut()));
+        pointers.extend(tables.iter().map(|address| ptr::from_ref(address).cast_mut().cast()));
+        pointers
     }
 }
 

@@ -4,7 +4,7 @@
 //! driver's binary interface: NVIDIA adds to them and changes none. They are those of `cuda.h` 12.0, and a test compares each
 //! with bindings that were made from the header. CUDA Driver API, "Data types used by CUDA driver".
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::{c_int, c_uint, c_void};
 
 /// Defines opaque objects of the driver, and handles to them.
 macro_rules! handles {
@@ -22,12 +22,54 @@ handles! {
     Str, CUstream;
     Evt, CUevent;
     Pool, CUmemoryPool;
+    Gph, CUgraph;
+    Exec, CUgraphExec;
+    Node, CUgraphNode;
+    Kern, CUkernel;
 }
 
 /// The driver's number of a device.
 pub(super) type CUdevice = c_int;
 /// A device address.
 pub(super) type CUdeviceptr = u64;
+
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct KernelNodeParams {
+    pub(super) func: CUfunction,
+    pub(super) grid_x: c_uint,
+    pub(super) grid_y: c_uint,
+    pub(super) grid_z: c_uint,
+    pub(super) block_x: c_uint,
+    pub(super) block_y: c_uint,
+    pub(super) block_z: c_uint,
+    pub(super) shared_bytes: c_uint,
+    pub(super) params: *mut *mut c_void,
+    pub(super) extra: *mut *mut c_void,
+    /// A kernel of a library, instead of the function.
+    pub(super) kernel: CUkernel,
+    /// The context of such a kernel.
+    pub(super) context: CUcontext,
+}
+
+/// The size and alignment of the structure, and the offsets of its members in their order.
+pub const KERNEL_NODE_PARAMS: &[usize] = &[
+    size_of::<KernelNodeParams>(),
+    align_of::<KernelNodeParams>(),
+    std::mem::offset_of!(KernelNodeParams, func),
+    std::mem::offset_of!(KernelNodeParams, grid_x),
+    std::mem::offset_of!(KernelNodeParams, grid_y),
+    std::mem::offset_of!(KernelNodeParams, grid_z),
+    std::mem::offset_of!(KernelNodeParams, block_x),
+    std::mem::offset_of!(KernelNodeParams, block_y),
+    std::mem::offset_of!(KernelNodeParams, block_z),
+    std::mem::offset_of!(KernelNodeParams, shared_bytes),
+    std::mem::offset_of!(KernelNodeParams, params),
+    std::mem::offset_of!(KernelNodeParams, extra),
+    std::mem::offset_of!(KernelNodeParams, kernel),
+    std::mem::offset_of!(KernelNodeParams, context),
+];
 
 /// Defines numbers of the driver's interface. Enums are `int` or `unsigned int` there, which are passed alike.
 macro_rules! numbers {
@@ -73,6 +115,9 @@ numbers! {
     }
     CUstream_flags_enum {
         CU_STREAM_NON_BLOCKING = 1;
+    }
+    CUstreamCaptureMode_enum {
+        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
     }
     CUtensorMapInterleave_enum {
         CU_TENSOR_MAP_INTERLEAVE_NONE = 0;

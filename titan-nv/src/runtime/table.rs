@@ -2,7 +2,10 @@
 //!
 //! Types are those of the CUDA driver API manual, version 12.0; results are integers, see [`super::error`].
 
-use super::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUmemoryPool, CUmodule, CUstream};
+use super::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUmemoryPool, CUmodule,
+    CUstream, KernelNodeParams,
+};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// A `CUresult`.
@@ -101,6 +104,14 @@ table! {
         cuEventQuery(CUevent);
         cuEventSynchronize(CUevent);
         cuEventElapsedTime(*mut f32, CUevent, CUevent);
+        cuStreamBeginCapture_v2(CUstream, c_uint);
+        cuStreamEndCapture(CUstream, *mut CUgraph);
+        cuStreamGetCaptureInfo_v2(CUstream, *mut c_uint, *mut u64, *mut CUgraph, *mut *const CUgraphNode, *mut usize);
+        cuGraphInstantiateWithFlags(*mut CUgraphExec, CUgraph, u64);
+        cuGraphExecKernelNodeSetParams_v2(CUgraphExec, CUgraphNode, *const KernelNodeParams);
+        cuGraphLaunch(CUgraphExec, CUstream);
+        cuGraphExecDestroy(CUgraphExec);
+        cuGraphDestroy(CUgraph);
     }
     optional {
         /// The encoder of tensor maps: CUDA driver API, "Tensor Map Object Managment". The map must be aligned to 64 bytes.

@@ -61,7 +61,9 @@ fn numbers_belong_to_their_names() {
         Known::CUDA_ERROR_MPS_CONNECTION_FAILED,
         Known::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
         Known::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        Known::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
         Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+        Known::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,
         Known::CUDA_ERROR_UNKNOWN,
     ];
     for known in bindings {

@@ -1,7 +1,7 @@
 //! The numbers of the driver's interface, against bindings that are made from the header.
 
 use cudarc::driver::sys;
-use titan_nv::runtime::internals::NUMBERS;
+use titan_nv::runtime::internals::{KERNEL_NODE_PARAMS, NUMBERS};
 
 /// The names of these numbers, and their values in the bindings.
 macro_rules! bindings {
@@ -42,6 +42,7 @@ fn numbers_are_those_of_the_header() {
             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES
         }
         CUstream_flags_enum { CU_STREAM_NON_BLOCKING }
+        CUstreamCaptureMode_enum { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL }
         CUtensorMapInterleave_enum { CU_TENSOR_MAP_INTERLEAVE_NONE }
         CUevent_flags_enum {
             CU_EVENT_BLOCKING_SYNC
@@ -53,4 +54,28 @@ fn numbers_are_those_of_the_header() {
     wanted.push(("CU_MEMHOSTALLOC_DEVICEMAP", sys::CU_MEMHOSTALLOC_DEVICEMAP));
     // Every number, so that a new one is compared too.
     assert_eq!(NUMBERS, wanted);
+}
+
+/// Where the driver finds the parameters of a kernel of a graph.
+#[test]
+fn the_parameters_of_a_node_lie_as_in_the_header() {
+    use std::mem::offset_of;
+    type Params = sys::CUDA_KERNEL_NODE_PARAMS_v2_st;
+    let wanted = [
+        size_of::<Params>(),
+        align_of::<Params>(),
+        offset_of!(Params, func),
+        offset_of!(Params, gridDimX),
+        offset_of!(Params, gridDimY),
+        offset_of!(Params, gridDimZ),
+        offset_of!(Params, blockDimX),
+        offset_of!(Params, blockDimY),
+        offset_of!(Params, blockDimZ),
+        offset_of!(Params, sharedMemBytes),
+        offset_of!(Params, kernelParams),
+        offset_of!(Params, extra),
+        offset_of!(Params, kern),
+        offset_of!(Params, ctx),
+    ];
+    assert_eq!(KERNEL_NODE_PARAMS, wanted);
 }

@@ -140,7 +140,7 @@ fn separate_workspaces() -> io::Result<bool> {
     Ok(passed)
 }
 
-/// Runs the examples in README.md, docs/language.md, docs/host.md, docs/memory.md and in the documentation of the libraries; whether all passed.
+/// Runs the examples in README.md, in the pages of docs/ that src/lib.rs names, and in the documentation of the libraries; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 fn examples_in_docs() -> io::Result<bool> {
     println!("\nexamples in the documentation");

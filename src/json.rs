@@ -1,61 +1,28 @@
-//! The header of a safetensors file: the subset of JSON that it consists of. Deliberately absent: values as a tree; what is not needed is
-//! skipped.
+//! A reader of JSON, for formats whose members are known, and its strings. Deliberately absent: values as a tree; what is not needed is skipped.
+//!
+//! A text that is not JSON is an error, as a clause that says what is expected at which byte.
 
-use super::{Info, malformed};
-use crate::Result;
+use std::fmt::Write as _;
 
-/// Nested deeper than this is no header, whose values are at most three levels deep.
+/// Nested deeper than this is none of the formats here.
 const DEPTH: usize = 32;
 
+/// What a reader returns.
+pub(crate) type Read<T> = Result<T, String>;
+
 /// A reader of JSON.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Self {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
         Reader { text, at: 0 }
     }
 
-    /// The tensors of a header, in its order; data about the file itself is skipped.
-    pub(super) fn header(&mut self) -> Result<Vec<Info>> {
-        let mut tensors = Vec::new();
-        self.object(|reader, name| {
-            if name == "__metadata__" {
-                return reader.skip(0);
-            }
-            tensors.push(reader.tensor(name)?);
-            Ok(())
-        })?;
-        self.space();
-        if self.at < self.text.len() { self.expected("the end of the header") } else { Ok(tensors) }
-    }
-
-    fn tensor(&mut self, name: String) -> Result<Info> {
-        let (mut dtype, mut shape, mut bytes) = (None, None, None);
-        self.object(|reader, key| {
-            match key.as_str() {
-                "dtype" => dtype = Some(reader.string()?),
-                "shape" => shape = Some(reader.numbers()?),
-                "data_offsets" => bytes = Some(reader.numbers()?),
-                _ => reader.skip(0)?,
-            }
-            Ok(())
-        })?;
-        let (Some(dtype), Some(shape), Some(bytes)) = (dtype, shape, bytes) else {
-            let problem = format!("tensor `{name}` lacks one of `dtype`, `shape` and `data_offsets`");
-            return Err(malformed(problem));
-        };
-        let [first, end] = bytes[..] else {
-            let problem = format!("`data_offsets` of tensor `{name}` are {} numbers instead of 2", bytes.len());
-            return Err(malformed(problem));
-        };
-        Ok(Info { name, dtype, shape, bytes: (first, end) })
-    }
-
-    fn expected<T>(&self, what: &str) -> Result<T> {
-        Err(malformed(format!("its header is not JSON of the format: {what} is expected at byte {}", self.at)))
+    pub(crate) fn expected<T>(&self, what: &str) -> Read<T> {
+        Err(format!("{what} is expected at byte {}", self.at))
     }
 
     /// The next byte that is not a space.
@@ -77,12 +44,12 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn take(&mut self, byte: u8) -> Result<()> {
+    fn take(&mut self, byte: u8) -> Read<()> {
         if self.takes(byte) { Ok(()) } else { self.expected(&format!("`{}`", char::from(byte))) }
     }
 
     /// An object: calls `member` at the value of each key.
-    fn object(&mut self, mut member: impl FnMut(&mut Self, String) -> Result<()>) -> Result<()> {
+    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, String) -> Read<()>) -> Read<()> {
         self.take(b'{')?;
         if self.takes(b'}') {
             return Ok(());
@@ -98,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An array: calls `element` at each element.
-    fn array(&mut self, mut element: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         self.take(b'[')?;
         if self.takes(b']') {
             return Ok(());
@@ -111,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn numbers(&mut self) -> Result<Vec<usize>> {
+    pub(crate) fn numbers(&mut self) -> Read<Vec<usize>> {
         let mut numbers = Vec::new();
         self.array(|reader| {
             numbers.push(reader.number()?);
@@ -120,8 +87,26 @@ impl<'a> Reader<'a> {
         Ok(numbers)
     }
 
+    /// The end of the text, before which there are spaces at most.
+    pub(crate) fn end_of(&mut self, what: &str) -> Read<()> {
+        self.space();
+        if self.at < self.text.len() { self.expected(what) } else { Ok(()) }
+    }
+
+    /// A number, with a fraction or an exponent if it has one.
+    pub(crate) fn float(&mut self) -> Read<f64> {
+        self.space();
+        let is_part = |b: &&u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
+        let digits = self.text[self.at..].iter().take_while(is_part).count();
+        let text = std::str::from_utf8(&self.text[self.at..][..digits]).unwrap_or_default();
+        let number = text.parse::<f64>().ok().filter(|n| n.is_finite());
+        let Some(number) = number else { return self.expected("a number") };
+        self.at += digits;
+        Ok(number)
+    }
+
     /// A number that is an extent or a position.
-    fn number(&mut self) -> Result<usize> {
+    pub(crate) fn number(&mut self) -> Read<usize> {
         self.space();
         let digits = self.text[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
         let text = std::str::from_utf8(&self.text[self.at..][..digits]).unwrap_or_default();
@@ -130,7 +115,7 @@ impl<'a> Reader<'a> {
         Ok(number)
     }
 
-    fn string(&mut self) -> Result<String> {
+    pub(crate) fn string(&mut self) -> Read<String> {
         self.take(b'"')?;
         let mut out = Vec::new();
         loop {
@@ -153,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The character that follows a backslash.
-    fn escape(&mut self) -> Result<char> {
+    fn escape(&mut self) -> Read<char> {
         let byte = self.text.get(self.at).copied();
         self.at += 1;
         Ok(match byte {
@@ -172,7 +157,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The character of `\uXXXX`, or of two of them.
-    fn unicode(&mut self) -> Result<char> {
+    fn unicode(&mut self) -> Read<char> {
         let first = self.hex()?;
         let is_high = (0xD800..0xDC00).contains(&first);
         if !is_high {
@@ -189,7 +174,7 @@ impl<'a> Reader<'a> {
         self.expected("the second half of a character before this")
     }
 
-    fn hex(&mut self) -> Result<u32> {
+    fn hex(&mut self) -> Read<u32> {
         let digits = self.text.get(self.at..self.at + 4).filter(|d| d.iter().all(u8::is_ascii_hexdigit));
         let text = digits.and_then(|d| std::str::from_utf8(d).ok());
         let Some(code) = text.and_then(|t| u32::from_str_radix(t, 16).ok()) else {
@@ -200,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Any value.
-    fn skip(&mut self, depth: usize) -> Result<()> {
+    pub(crate) fn skip(&mut self, depth: usize) -> Read<()> {
         if depth > DEPTH {
             return self.expected("a value that is nested less deeply");
         }
@@ -216,4 +201,25 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// A text as a string of JSON.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..'\u{20}' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
