@@ -149,9 +149,13 @@ pub use runtime::hip;
 
 pub use error::{Error, Location, Result};
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
-pub use runtime::Strided;
+pub use runtime::Stored;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use runtime::{Place, Strided};
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use runtime::dlpack;
 pub use runtime::{
-    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
+    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor, DynView, DynViewMut,
     ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
     Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
 };

@@ -8,6 +8,7 @@
 //! KernelRef + LaunchArgs → Launch → .sync() | .launch(&stream) | .await
 //! Instances, values → KernelRef                               instance.rs: the declared instances of a kernel, and the choice of one
 //! bytes → DynTensor → Tensor                                  dyn_tensor.rs: an element type that is known at run time
+//! memory of others → DynView                                  dyn_view.rs, stored.rs: what frameworks hold; dlpack/: what they exchange
 //! ```
 //!
 //! Guards such as [`ViewMut`] let rustc check borrows, but soundness does not depend on them: every access to device memory, from any
@@ -27,7 +28,10 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub mod dlpack;
 mod dyn_tensor;
+mod dyn_view;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod event;
@@ -55,8 +59,10 @@ mod setting;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod storage;
-mod stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
+mod stored;
+mod stream;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 mod strided;
 mod tensor;
 mod timing;
@@ -69,6 +75,7 @@ pub use as_tensor::{Absent, AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTenso
 pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;
+pub use dyn_view::{DynView, DynViewMut};
 pub use future::LaunchFuture;
 pub use instance::{Declares, ElemChoice, GenericArg, Instance, by_key, no_arm, position, run_reference};
 pub use kernel::KernelRef;
@@ -80,7 +87,9 @@ pub use memory_use::MemoryUse;
 pub use reference::{HostTensor, Reference};
 pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
-pub use strided::Strided;
+pub use stored::Stored;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use strided::{Place, Strided};
 pub use tensor::Tensor;
 pub use timing::{Event, Timer};
 pub use view::{View, ViewMut};
