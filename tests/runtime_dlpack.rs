@@ -11,7 +11,9 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use titan::dlpack::{self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, Managed};
+use titan::dlpack::{
+    self, DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, Managed,
+};
 use titan::lang::{bf16, e4m3, e5m2, f16, i4};
 use titan::{Device, DynTensor, ElemType, Result};
 
@@ -71,7 +73,13 @@ impl Says {
         let (dl_tensor, manager_ctx) = self.tensor(freed);
         let version = DLPackVersion { major: self.version.0, minor: self.version.1 };
         let flags = self.flags;
-        Box::into_raw(Box::new(DLManagedTensorVersioned { version, manager_ctx, deleter: Some(deleter), flags, dl_tensor }))
+        Box::into_raw(Box::new(DLManagedTensorVersioned {
+            version,
+            manager_ctx,
+            deleter: Some(deleter),
+            flags,
+            dl_tensor,
+        }))
     }
 
     fn taken(&self, freed: &Arc<AtomicUsize>) -> Result<Managed> {
@@ -106,7 +114,8 @@ fn counter() -> (Arc<AtomicUsize>, impl Fn() -> usize) {
 #[test]
 fn layouts_of_others_are_read_where_they_lie() {
     let (freed, count) = counter();
-    let read = |says: Says| says.taken(&freed).unwrap().into_view().unwrap().view::<f32, 2>().unwrap().to_vec().unwrap();
+    let read =
+        |says: Says| says.taken(&freed).unwrap().into_view().unwrap().view::<f32, 2>().unwrap().to_vec().unwrap();
     let two = |strides, byte_offset| Says { shape: vec![2, 3], strides, byte_offset, ..Says::default() };
     assert_eq!(read(two(None, 0)), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     assert_eq!(read(two(Some(vec![1, 8]), 0)), [0.0, 8.0, 16.0, 1.0, 9.0, 17.0]);
@@ -128,7 +137,8 @@ fn kernels_write_memory_of_others() {
     // SAFETY: a structure of this test; its memory is only read after the tensor's last use.
     let memory = unsafe { (*structure).dl_tensor.data.cast::<f32>() };
     // SAFETY: as above.
-    let mut x = unsafe { Managed::take(&mut { structure }) }.unwrap().into_tensor().unwrap().into_tensor::<f32, 1>().unwrap();
+    let mut x =
+        unsafe { Managed::take(&mut { structure }) }.unwrap().into_tensor().unwrap().into_tensor::<f32, 1>().unwrap();
     let stream = Device::cpu().stream().unwrap();
     slow_fill(&mut x, 5.0, 2000).launch(&stream).unwrap();
     scale(&mut x, 3.0).launch(&stream).unwrap();
@@ -268,7 +278,8 @@ fn every_element_type_goes_out_and_comes_back() {
     ];
     let dev = Device::cpu();
     for (elem, code, bits) in codes {
-        let bytes: Vec<u8> = (0..elem.bytes_for(6)).map(|i| (i as u8 * 37) & if bits == 8 && code == 6 { 1 } else { 255 }).collect();
+        let bytes: Vec<u8> =
+            (0..elem.bytes_for(6)).map(|i| (i as u8 * 37) & if bits == 8 && code == 6 { 1 } else { 255 }).collect();
         let managed = dlpack::export(DynTensor::from_bytes(&dev, elem, &[3, 2], &bytes).unwrap()).unwrap();
         let tensor = *managed.tensor();
         assert_eq!(tensor.dtype, DLDataType { code, bits, lanes: 1 }, "{elem}");
@@ -334,7 +345,10 @@ fn shared_tensors_are_read_on_both_sides() {
     let theirs = managed.into_view().unwrap();
     let mut y = dev.zeros([3]).unwrap();
     add(&shared.view::<f32, 1>().unwrap(), &mut y, 1.0).sync().unwrap();
-    assert_eq!((y.to_vec().unwrap(), theirs.view::<f32, 1>().unwrap().to_vec().unwrap()), (vec![2.0, 3.0, 4.0], vec![1.0, 2.0, 3.0]));
+    assert_eq!(
+        (y.to_vec().unwrap(), theirs.view::<f32, 1>().unwrap().to_vec().unwrap()),
+        (vec![2.0, 3.0, 4.0], vec![1.0, 2.0, 3.0])
+    );
     drop(shared);
     assert_eq!(theirs.len(), 3);
 }

@@ -170,7 +170,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// As [`Scope::borrow_dyn`], if two elements would be the same one of the slice (T1114), and for `bool`.
-    pub fn borrow_dyn_mut<T: Stored>(&'scope self, data: &'env mut [T], place: Place<'_>) -> Result<DynViewMut<'scope>> {
+    pub fn borrow_dyn_mut<T: Stored>(
+        &'scope self,
+        data: &'env mut [T],
+        place: Place<'_>,
+    ) -> Result<DynViewMut<'scope>> {
         const DOING: &str = "borrow_dyn_mut";
         let (rank, layout) = place.layout(DOING, T::ELEM, data.len(), true)?;
         Ok(DynViewMut::new(DynTensor::of(self.lent_mut(DOING, data)?, rank, layout)))

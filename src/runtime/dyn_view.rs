@@ -59,7 +59,8 @@ impl DynTensor {
         let (rank, target) = padded_row_major(self.elem(), shape)?;
         let refuse = |problem, help| Err(Error::Layout { operation: "reshape", problem, help });
         if target.len() != self.len() {
-            let problem = format!("{shape:?} does not have the {} of {:?}", counted(self.len(), "element"), self.shape());
+            let problem =
+                format!("{shape:?} does not have the {} of {:?}", counted(self.len(), "element"), self.shape());
             return refuse(problem, "choose extents whose product is the number of elements");
         }
         match self.parts().1.reshape(target.shape) {
@@ -67,7 +68,8 @@ impl DynTensor {
             // In the words of the caller, whose tensor has fewer axes than the layout.
             Err(_) => {
                 let (found, strides) = (self.shape(), self.strides());
-                let problem = format!("a tensor of shape {found:?} with strides {strides:?} has no such view {shape:?}");
+                let problem =
+                    format!("a tensor of shape {found:?} with strides {strides:?} has no such view {shape:?}");
                 refuse(problem, "join only axes whose elements are equally far apart, or copy the tensor first")
             }
         }
@@ -130,7 +132,11 @@ impl DynTensor {
         let ratio = (from.bits() / to.bits()) as usize;
         let last = MAX_RANK - 1;
         if ratio > 1 && (self.rank() == 0 || layout.shape[last] != 1 && layout.strides[last] != 1) {
-            let problem = format!("the last axis of shape {:?} with strides {:?} is not contiguous", self.shape(), self.strides());
+            let problem = format!(
+                "the last axis of shape {:?} with strides {:?} is not contiguous",
+                self.shape(),
+                self.strides()
+            );
             return refuse(problem, "pass a tensor whose last axis has the stride 1");
         }
         let mut shape = layout.shape;
@@ -269,6 +275,14 @@ impl<'a> DynViewMut<'a> {
     /// As of [`DynView::permute`].
     pub fn permute_mut(&mut self, axes: &[usize]) -> Result<DynViewMut<'_>> {
         self.tensor.permuted(axes).map(DynViewMut::new)
+    }
+
+    /// The exclusive counterpart of [`DynView::bits_as`], for writing.
+    ///
+    /// # Errors
+    /// As of [`DynView::bits_as`].
+    pub fn bits_as_mut(&mut self, elem: ElemType) -> Result<DynViewMut<'_>> {
+        self.tensor.bits(elem).map(DynViewMut::new)
     }
 
     /// The exclusive counterpart of [`DynView::slice`], for writing.

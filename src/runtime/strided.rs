@@ -61,7 +61,8 @@ impl Place<'_> {
         let mut distances = row_major.strides;
         if let Some(strides) = strides {
             if strides.len() != rank {
-                let problem = format!("{strides:?} are {} strides for the {rank} axes of shape {shape:?}", strides.len());
+                let problem =
+                    format!("{strides:?} are {} strides for the {rank} axes of shape {shape:?}", strides.len());
                 return Err(Error::Strided { operation, problem, help: "give one stride for each axis" });
             }
             distances[first..].copy_from_slice(strides);
@@ -81,10 +82,8 @@ fn inside(
     exclusive: bool,
 ) -> Result<()> {
     let refuse = |problem, help| Err(Error::Strided { operation, problem, help });
-    let far = shape
-        .iter()
-        .zip(strides)
-        .try_fold(offset, |far, (n, stride)| far.checked_add((n - 1).checked_mul(*stride)?));
+    let far =
+        shape.iter().zip(strides).try_fold(offset, |far, (n, stride)| far.checked_add((n - 1).checked_mul(*stride)?));
     if far.is_none_or(|far| far >= len) {
         let problem = format!(
             "a tensor of shape {shape:?} with strides {strides:?} from element {offset} on reaches beyond the slice, which has {len}"

@@ -4,7 +4,8 @@ use crate::{error, host};
 #[cfg(feature = "cuda")]
 use candle_core::CudaStorage;
 use candle_core::{
-    CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, InplaceOp1, InplaceOp2, InplaceOp3, Layout, Result, Shape, Tensor,
+    CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, InplaceOp1, InplaceOp2, InplaceOp3, Layout, Result, Shape,
+    Tensor,
 };
 use titan::{Device, DynView, DynViewMut, Launch};
 
@@ -160,7 +161,8 @@ impl<const N: usize, F: Fn(&On, DynViewMut<'_>, [DynView<'_>; N]) -> titan::Resu
 
     #[cfg(feature = "cuda")]
     fn on_cuda(&self, (target, at): (&mut CudaStorage, &Layout), inputs: &[(&CudaStorage, &Layout)]) -> Result<()> {
-        let on = On { device: crate::cuda::device(&target.device)?, stream: Some(crate::cuda::stream(&target.device)?) };
+        let on =
+            On { device: crate::cuda::device(&target.device)?, stream: Some(crate::cuda::stream(&target.device)?) };
         let views = inputs.iter().map(|(storage, layout)| crate::cuda::lend(storage, layout));
         let views = array(views.collect::<Result<Vec<_>>>()?)?;
         (self.body)(&on, crate::cuda::lend_mut(target, at)?, views).map_err(error)

@@ -30,7 +30,9 @@ fn main() -> Result<()> {
 fn norms_and_activations(dtype: DType) -> Result<()> {
     for rows in [1, 512] {
         let (x, w) = (numbers(&[rows, 2048], dtype)?, numbers(&[2048], dtype)?);
-        pair(&format!("RMS norm [{rows}, 2048]"), dtype, &|| rms_norm(&x, &w, 1e-5), &|| candle_nn::ops::rms_norm(&x, &w, 1e-5))?;
+        pair(&format!("RMS norm [{rows}, 2048]"), dtype, &|| rms_norm(&x, &w, 1e-5), &|| {
+            candle_nn::ops::rms_norm(&x, &w, 1e-5)
+        })?;
         let x = numbers(&[rows, 2 * 5632], dtype)?;
         pair(&format!("SwiGLU [{rows}, 2 · 5632]"), dtype, &|| swiglu(&x), &|| candle_nn::ops::swiglu(&x))?;
         let (x, table) = (numbers(&[1, rows, 32, 64], dtype)?, numbers(&[rows, 32], dtype)?);
@@ -60,7 +62,9 @@ fn attentions(dtype: DType, n: usize, nk: usize) -> Result<()> {
     let causal = candle_nn::attention::AttnMask::causal_with_offset(nk - n);
     let flash = || match dtype {
         DType::F32 => candle_nn::attention::flash_attn::<f32>(&q, &k, &v, 0.125, causal.clone(), None, None),
-        DType::F16 => candle_nn::attention::flash_attn::<titan::lang::f16>(&q, &k, &v, 0.125, causal.clone(), None, None),
+        DType::F16 => {
+            candle_nn::attention::flash_attn::<titan::lang::f16>(&q, &k, &v, 0.125, causal.clone(), None, None)
+        }
         _ => candle_nn::attention::flash_attn::<titan::lang::bf16>(&q, &k, &v, 0.125, causal.clone(), None, None),
     };
     pair(&format!("attention, {n} of {nk}, beside its CPU flash attention"), dtype, &ours, &flash)
@@ -69,17 +73,25 @@ fn attentions(dtype: DType, n: usize, nk: usize) -> Result<()> {
 fn products(dtype: DType, m: usize) -> Result<()> {
     let (n, k) = (2048, 2048);
     let codes: Vec<u8> = (0..n * k / 2).map(|i| (i * 37 + i / 5 + 11) as u8).collect();
-    let plain: Vec<f32> = codes.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(|code| f32::from(code) - 8.0).collect();
+    let plain: Vec<f32> =
+        codes.iter().flat_map(|byte| [byte & 15, byte >> 4]).map(|code| f32::from(code) - 8.0).collect();
     let (codes, scales) = (Tensor::from_vec(codes, (n, k / 2), &Device::Cpu)?, numbers(&[n, k / 32], dtype)?);
     let plain = Tensor::from_vec(plain, (n, k / 32, 32), &Device::Cpu)?.to_dtype(dtype)?;
     let weights = plain.broadcast_mul(&scales.unsqueeze(D::Minus1)?)?.reshape((n, k))?;
     let x = numbers(&[m, k], dtype)?;
     let ours = || w4a16(&x, &codes, &scales);
-    pair(&format!("w4a16 [{m}, {k}] · [{k}, {n}], beside converted weights"), dtype, &ours, &|| x.matmul(&weights.t()?))?;
-    let theirs = candle_core::quantized::QTensor::quantize(&weights.to_dtype(DType::F32)?, candle_core::quantized::GgmlDType::Q4_0)?;
+    pair(&format!("w4a16 [{m}, {k}] · [{k}, {n}], beside converted weights"), dtype, &ours, &|| {
+        x.matmul(&weights.t()?)
+    })?;
+    let theirs = candle_core::quantized::QTensor::quantize(
+        &weights.to_dtype(DType::F32)?,
+        candle_core::quantized::GgmlDType::Q4_0,
+    )?;
     let theirs = candle_core::quantized::QMatMul::from_qtensor(theirs)?;
     let wide = x.to_dtype(DType::F32)?;
-    pair(&format!("w4a16 [{m}, {k}] · [{k}, {n}], beside its Q4_0"), dtype, &ours, &|| candle_core::Module::forward(&theirs, &wide))
+    pair(&format!("w4a16 [{m}, {k}] · [{k}, {n}], beside its Q4_0"), dtype, &ours, &|| {
+        candle_core::Module::forward(&theirs, &wide)
+    })
 }
 
 /// Numbers from -1 to 1.

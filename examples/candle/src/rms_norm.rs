@@ -30,7 +30,11 @@ fn kernel<T: Float, const W: i32>(
 ///
 /// # Errors
 /// If the last axis is not that of `w`, or the element types differ.
-pub fn rms_norm(x: &candle_core::Tensor, w: &candle_core::Tensor, eps: f32) -> candle_core::Result<candle_core::Tensor> {
+pub fn rms_norm(
+    x: &candle_core::Tensor,
+    w: &candle_core::Tensor,
+    eps: f32,
+) -> candle_core::Result<candle_core::Tensor> {
     let width = if w.elem_count() <= 128 { 128 } else { 1024 };
     titan_candle::apply("rms-norm", [x, w], (x.shape(), x.dtype()), |on, [x, w], mut y| {
         on.run(dispatch!(kernel::<_, width>(&x.with_rank(4)?, &w, &mut y.with_rank_mut(4)?, eps)))

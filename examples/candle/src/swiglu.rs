@@ -5,10 +5,7 @@ use titan::prelude::*;
 
 /// `y = silu(gate) · up`; the first half of a row of `x` is the gate.
 #[titan::kernel(instances(T in [f16, bf16, f32], W in [128, 1024]), grid(M, B, A))]
-fn kernel<T: Float, const W: i32>(
-    #[shape(A, B, M, 2, F)] x: &Tensor<T, 5>,
-    #[shape(A, B, M, F)] y: &mut Tensor<T, 4>,
-) {
+fn kernel<T: Float, const W: i32>(#[shape(A, B, M, 2, F)] x: &Tensor<T, 5>, #[shape(A, B, M, F)] y: &mut Tensor<T, 4>) {
     let (m, b, a) = (program_id(0), program_id(1), program_id(2));
     let row = x.index::<0>(a).index::<0>(b).index::<0>(m);
     let mut y = y.index_mut::<0>(a);

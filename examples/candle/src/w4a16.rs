@@ -1,8 +1,8 @@
 //! A matrix product with weights of 4 bits.
 
+use titan::ElemType;
 use titan::dispatch;
 use titan::prelude::*;
-use titan::ElemType;
 
 /// `y = x · ((code − 8) · scale)ᵀ`, one scale for each 32 codes of a row: products with many rows of `x`.
 #[titan::kernel(

@@ -25,8 +25,8 @@ mod interop;
 pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
 #[cfg(feature = "cudarc")]
 pub use interop::{
-    CudaMemory, CudaMemoryMut, borrow, borrow_dyn, borrow_dyn_mut, borrow_mut, borrow_strided, borrow_strided_mut, lend,
-    lend_mut, stream_of,
+    CudaMemory, CudaMemoryMut, borrow, borrow_dyn, borrow_dyn_mut, borrow_mut, borrow_strided, borrow_strided_mut,
+    lend, lend_mut, stream_of,
 };
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.

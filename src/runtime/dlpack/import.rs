@@ -63,7 +63,9 @@ impl Managed {
         let too_far = "the elements reach beyond the memory that a program can have";
         let reach = reach(&shape, strides.as_deref())
             .filter(|n| n.checked_mul(8).is_some_and(|bytes| isize::try_from(bytes).is_ok()));
-        let Some(reach) = reach else { return refuse(operation, too_far, "check extents and strides: they count elements") };
+        let Some(reach) = reach else {
+            return refuse(operation, too_far, "check extents and strides: they count elements");
+        };
         if reach == 0 {
             return Ok(Found { elem, shape, strides: None, address: 0, reach });
         }
@@ -75,7 +77,8 @@ impl Managed {
         };
         let unit = elem.bytes_for(1) as u64;
         if !address.is_multiple_of(unit) {
-            let problem = format!("the address {address:#x} is not aligned to {unit} bytes, the size of an element `{elem}`");
+            let problem =
+                format!("the address {address:#x} is not aligned to {unit} bytes, the size of an element `{elem}`");
             return refuse(operation, problem, "pass a copy, whose memory is aligned");
         }
         Ok(Found { elem, shape, strides, address, reach })
@@ -110,7 +113,9 @@ impl Managed {
             #[cfg(feature = "cuda")]
             abi::device::CUDA => match u32::try_from(device_id) {
                 Ok(ordinal) => Device::cuda(ordinal),
-                Err(_) => refuse(operation, format!("there is no CUDA device {device_id}"), "pass a tensor on a device"),
+                Err(_) => {
+                    refuse(operation, format!("there is no CUDA device {device_id}"), "pass a tensor on a device")
+                }
             },
             other => {
                 let problem = format!(

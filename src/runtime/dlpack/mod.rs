@@ -76,7 +76,11 @@ fn refuse<T>(operation: &'static str, problem: impl Into<String>, help: &'static
 
 /// The error of a pointer that has been taken.
 fn consumed<T>() -> Result<T> {
-    refuse("take", "the tensor was taken before: the pointer is null", "ask its producer for another one; each is taken once")
+    refuse(
+        "take",
+        "the tensor was taken before: the pointer is null",
+        "ask its producer for another one; each is taken once",
+    )
 }
 
 impl Managed {

@@ -205,6 +205,8 @@ codes! {
     AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
     EventTime "T1113" Titan "events between which there is no time";
     Strided "T1114" Titan "strides of borrowed memory that leave it or let elements overlap";
+    Foreign "T1120" Titan "memory or a stream of another library that does not belong to the device";
+    Dlpack "T1121" Titan "a tensor of DLPack that cannot be taken or given";
 }
 
 impl fmt::Display for Code {

@@ -64,8 +64,7 @@ fn plain(q: &Tensor, k: &Tensor, v: &Tensor, scale: f32) -> Result<Tensor> {
     let ((b, hq, n, _), (_, hk, nk, d)) = (q.dims4()?, k.dims4()?);
     let each = |t: &Tensor| t.unsqueeze(2)?.expand((b, hk, hq / hk, nk, d))?.reshape((b, hq, nk, d));
     let (k, v) = (each(&k)?, each(&v)?);
-    let mask: Vec<f32> =
-        (0..n * nk).map(|i| if i % nk <= i / nk + nk - n { 0.0 } else { f32::NEG_INFINITY }).collect();
+    let mask: Vec<f32> = (0..n * nk).map(|i| if i % nk <= i / nk + nk - n { 0.0 } else { f32::NEG_INFINITY }).collect();
     let scores = (q.matmul(&k.t()?)? * f64::from(scale))?;
     let scores = scores.broadcast_add(&Tensor::from_vec(mask, (n, nk), &Device::Cpu)?)?;
     candle_nn::ops::softmax_last_dim(&scores)?.matmul(&v)?.to_dtype(dtype)
@@ -108,7 +107,8 @@ fn products_with_weights_of_4_bits_are_those_with_converted_weights() {
         let theirs = |x: &[Tensor]| {
             let scales = x[1].to_dtype(DType::F32)?.unsqueeze(D::Minus1)?;
             // The kernel rounds weights to the element type.
-            let weights = plain.broadcast_mul(&scales)?.reshape((n, k))?.to_dtype(x[0].dtype())?.to_dtype(DType::F32)?;
+            let weights =
+                plain.broadcast_mul(&scales)?.reshape((n, k))?.to_dtype(x[0].dtype())?.to_dtype(DType::F32)?;
             x[0].to_dtype(DType::F32)?.broadcast_matmul(&weights.t()?)?.to_dtype(x[0].dtype())
         };
         for dtype in DTYPES {
