@@ -1,8 +1,10 @@
 //! tidy: table
 //! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
+mod refused;
 mod text;
 
+pub use refused::Refused;
 pub use text::Location;
 
 use crate::runtime::{Device, were};
@@ -439,6 +441,12 @@ pub enum Error {
         /// The way to correct it.
         help: &'static str,
     },
+    /// Memory or a stream of another library that does not belong to the device, or does not hold elements of the type.
+    #[error("[T1120] {0}")]
+    Foreign(Refused),
+    /// A tensor that is exchanged by DLPack cannot be taken or given.
+    #[error("[T1125] {0}")]
+    Dlpack(Refused),
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {

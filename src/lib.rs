@@ -152,14 +152,18 @@ pub use runtime::cuda;
 #[cfg(feature = "hip")]
 pub use runtime::hip;
 
-pub use error::{Error, Location, Result};
+pub use error::{Error, Location, Refused, Result};
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
-pub use runtime::Strided;
+pub use runtime::Stored;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use runtime::dlpack;
 pub use runtime::{
-    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor,
-    ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
-    Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut, kernels,
+    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor, DynView,
+    DynViewMut, ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK,
+    MemoryUse, Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut, kernels,
 };
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use runtime::{Place, Strided};
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;
 

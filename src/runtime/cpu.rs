@@ -26,18 +26,22 @@
 use super::backend::Storage;
 use super::buffer::{Access, Buffer};
 use super::device::Device;
+use super::dyn_tensor::DynTensor;
+use super::dyn_view::{DynView, DynViewMut};
 use super::footprint::Footprint;
 use super::layout::Layout;
 use super::lock;
-use super::strided::Strided;
+use super::stored::Stored;
+use super::strided::{Place, Strided};
 use super::tensor::Tensor;
 use super::view::{View, ViewMut};
 use crate::error::{Error, Result};
-use crate::lang::{Elem, is_plain};
+use crate::lang::Elem;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
+use titan_core::ir::Elem as ElemType;
 use titan_cpu::memory::Memory;
 
 /// The name of the CPU: threads and model.
@@ -104,12 +108,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env [T],
         layout: Layout<R>,
     ) -> Result<View<'scope, T, R>> {
-        let bytes = T::as_bytes(data).ok_or_else(|| otherwise::<T>(doing))?;
+        Ok(View::new(Tensor::of(self.lent(doing, data)?, layout)))
+    }
+
+    /// A tensor of any rank and strides in a slice, to read: the tensor of a framework, whose element type and rank are known at run time.
+    ///
+    /// # Errors
+    /// If an element would not be in the slice (T1114), or the rank is more than 8; as [`Scope::borrow`] for the element type.
+    pub fn borrow_dyn<T: Stored>(&'scope self, data: &'env [T], place: Place<'_>) -> Result<DynView<'scope>> {
+        const DOING: &str = "borrow_dyn";
+        let (rank, layout) = place.layout(DOING, T::ELEM, data.len(), false)?;
+        Ok(DynView::new(DynTensor::of(self.lent(DOING, data)?, rank, layout)))
+    }
+
+    /// A slice as memory to read.
+    fn lent<T: Stored>(&'scope self, doing: &'static str, data: &'env [T]) -> Result<Buffer> {
+        let bytes = T::stored_bytes(data).ok_or_else(|| otherwise(doing, T::ELEM))?;
         // SAFETY: the slice is borrowed for `'env`, which the scope does not outlive; a view of it lives for `'scope` at
         // most, and `scope` always waits for every access before it returns. Elements of a slice are aligned.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent(bytes) };
-        Ok(View::new(self.tensor(memory, layout)))
+        Ok(self.buffer(memory))
     }
 
     /// The exclusive counterpart of [`Scope::borrow`], for writing.
@@ -171,23 +190,42 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env mut [T],
         layout: Layout<R>,
     ) -> Result<ViewMut<'scope, T, R>> {
-        if T::as_bytes(data).is_none() || !is_plain::<T>() {
-            return Err(otherwise::<T>(doing));
+        Ok(ViewMut::new(Tensor::of(self.lent_mut(doing, data)?, layout)))
+    }
+
+    /// The exclusive counterpart of [`Scope::borrow_dyn`], for writing. The elements of the slice between those of the tensor stay as they are.
+    ///
+    /// # Errors
+    /// As [`Scope::borrow_dyn`], if two elements would be the same one of the slice (T1114), and for `bool`.
+    pub fn borrow_dyn_mut<T: Stored>(
+        &'scope self,
+        data: &'env mut [T],
+        place: Place<'_>,
+    ) -> Result<DynViewMut<'scope>> {
+        const DOING: &str = "borrow_dyn_mut";
+        let (rank, layout) = place.layout(DOING, T::ELEM, data.len(), true)?;
+        Ok(DynViewMut::new(DynTensor::of(self.lent_mut(DOING, data)?, rank, layout)))
+    }
+
+    /// A slice as memory to write.
+    fn lent_mut<T: Stored>(&'scope self, doing: &'static str, data: &'env mut [T]) -> Result<Buffer> {
+        if T::stored_bytes(data).is_none() || !T::IS_PLAIN {
+            return Err(otherwise(doing, T::ELEM));
         }
         let start = data.as_mut_ptr();
         let bytes = std::ptr::slice_from_raw_parts_mut(start.cast::<u8>(), size_of_val(data));
-        // SAFETY: as in `read`; the borrow is exclusive, and every pattern of bits is a value of the type.
+        // SAFETY: as in `lent`; the borrow is exclusive, and every pattern of bits is a value of the type.
         #[expect(unsafe_code, reason = "the slice is lent without a copy")]
         let memory = unsafe { Memory::lent_mut(bytes) };
-        Ok(ViewMut::new(self.tensor(memory, layout)))
+        Ok(self.buffer(memory))
     }
 
-    /// The tensor in memory that is lent for the scope; the layout lies inside of it.
-    fn tensor<T: Elem, const R: usize>(&self, memory: Memory, layout: Layout<R>) -> Tensor<T, R> {
+    /// The memory that is lent for the scope.
+    fn buffer(&self, memory: Memory) -> Buffer {
         let footprint = Footprint::whole(memory.len());
         let buffer = Buffer::of(&Device::cpu(), memory.len(), (Storage::Cpu(memory), None));
         lock(&self.lent.0).push(Access { buffer: buffer.clone(), footprint, write: true });
-        Tensor::of(buffer, layout)
+        buffer
     }
 }
 
@@ -200,8 +238,8 @@ fn row_major<T: Elem, const R: usize>(len: usize, shape: [usize; R]) -> Result<L
     Ok(layout)
 }
 
-fn otherwise<T: Elem>(operation: &'static str) -> Error {
-    let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
+fn otherwise(operation: &'static str, elem: ElemType) -> Error {
+    let problem = format!("elements of type `{elem}` have another layout on the device than in a slice");
     Error::Layout { operation, problem, help: "copy them with `Device::tensor`" }
 }
 

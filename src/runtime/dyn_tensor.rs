@@ -54,7 +54,7 @@ impl DynTensor {
     /// If the number of bytes is not that of the shape (T1103), if an element of type `bool` is neither 0 nor 1 or one of type `tf32` has
     /// more than 10 fraction bits (T1103), if the rank is more than 8, or if there is not enough memory.
     pub fn from_bytes(device: &Device, elem: ElemType, shape: &[usize], bytes: &[u8]) -> Result<DynTensor> {
-        let (rank, layout) = row_major(elem, shape)?;
+        let (rank, layout) = padded_row_major(elem, shape)?;
         let expected = elem.bytes_for(layout.len());
         if bytes.len() != expected {
             let problem = format!(
@@ -79,8 +79,18 @@ impl DynTensor {
     /// # Errors
     /// If the rank is more than 8, or there is not enough memory.
     pub fn zeros(device: &Device, elem: ElemType, shape: &[usize]) -> Result<DynTensor> {
-        let (rank, layout) = row_major(elem, shape)?;
+        let (rank, layout) = padded_row_major(elem, shape)?;
         Ok(DynTensor { buffer: Buffer::zeroed(device, elem.bytes_for(layout.len()))?, rank, layout })
+    }
+
+    /// The elements of a buffer under a layout, which lies inside of it, and whose axes before the last `rank` ones have extent 1.
+    pub(super) fn of(buffer: Buffer, rank: usize, layout: Layout<MAX_RANK>) -> DynTensor {
+        DynTensor { buffer, rank, layout }
+    }
+
+    /// The memory and the layout, whose axes are the last ones.
+    pub(super) fn parts(&self) -> (&Buffer, &Layout<MAX_RANK>) {
+        (&self.buffer, &self.layout)
     }
 
     /// The element type.
@@ -155,7 +165,9 @@ impl DynTensor {
         Ok(Layout { elem, offset, shape: axes(self.shape()), strides: axes(self.strides()) })
     }
 
-    pub(crate) fn strides(&self) -> &[usize] {
+    /// The distance of the next element along each axis, in elements; 0 along an axis that repeats its elements.
+    #[must_use]
+    pub fn strides(&self) -> &[usize] {
         &self.layout.strides[MAX_RANK - self.rank..]
     }
 
@@ -170,7 +182,7 @@ impl DynTensor {
 }
 
 /// The rank, and the row-major layout with as many axes of extent 1 before it as there are too few.
-fn row_major(elem: ElemType, shape: &[usize]) -> Result<(usize, Layout<MAX_RANK>)> {
+pub(super) fn padded_row_major(elem: ElemType, shape: &[usize]) -> Result<(usize, Layout<MAX_RANK>)> {
     let rank = shape.len();
     let Some(missing) = MAX_RANK.checked_sub(rank) else {
         let problem = format!("shape {shape:?} has {rank} axes, but a tensor has at most {MAX_RANK}");

@@ -10,6 +10,7 @@
 //! Stream::capture → Graph → Stream                            capture.rs, graph.rs: launches that are replayed at once
 //! Bench → Flush → Stream                                     queued.rs: work of streams that is no kernel
 //! bytes → DynTensor → Tensor                                  dyn_tensor.rs: an element type that is known at run time
+//! memory of others → DynView                                  dyn_view.rs, stored.rs: what frameworks hold; dlpack/: what they exchange
 //! ```
 //!
 //! Guards such as [`ViewMut`] let rustc check borrows, but soundness does not depend on them: every access to device memory, from any
@@ -30,7 +31,10 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub mod dlpack;
 mod dyn_tensor;
+mod dyn_view;
 #[cfg(feature = "emulator")]
 mod emulator;
 mod event;
@@ -62,8 +66,10 @@ mod setting;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod storage;
-mod stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
+mod stored;
+mod stream;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 mod strided;
 mod tensor;
 mod timing;
@@ -76,6 +82,7 @@ pub use as_tensor::{Absent, AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTenso
 pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;
+pub use dyn_view::{DynView, DynViewMut};
 pub use future::LaunchFuture;
 pub use graph::Graph;
 pub(crate) use instance::fingerprint;
@@ -89,9 +96,11 @@ pub use memory_use::MemoryUse;
 pub use pinned::{Pinned, Upload};
 pub(crate) use queued::Flush;
 pub use reference::{HostTensor, Reference};
-pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
-pub use strided::Strided;
+pub use stored::Stored;
+pub use stream::Stream;
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use strided::{Place, Strided};
 pub use tensor::Tensor;
 pub use timing::{Event, Timer};
 pub use view::{View, ViewMut};

@@ -49,6 +49,15 @@ impl Remote {
         Remote { id, lane, order, running, failed, watcher: Arc::default() }
     }
 
+    /// The stream of this number over a lane that exists.
+    #[cfg(feature = "cudarc")]
+    pub(super) fn over(id: u64, lane: Lane) -> Remote {
+        let remote = Remote::new(id);
+        // Nothing has made one.
+        let _ = remote.lane.get_or_try(|| Ok::<_, std::convert::Infallible>(lane));
+        remote
+    }
+
     /// Blocks until all launches so far have ended, and returns those that failed since the last call.
     pub(super) fn sync(&self) -> Vec<Event> {
         let running = lock(&self.running).clone();

@@ -173,10 +173,15 @@ fn first_of(failed: &[Event]) -> Result<()> {
 }
 
 impl Handle {
+    /// A number that no other stream has.
+    fn next() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// An empty stream.
     pub(crate) fn new(device: &Device) -> Arc<Handle> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = Handle::next();
         let queue = Arc::new(Queue { id, state: Mutex::default(), changed: Condvar::new() });
         #[cfg(not(feature = "_remote"))]
         let _ = device;
@@ -185,6 +190,16 @@ impl Handle {
             #[cfg(feature = "_remote")]
             remote: device.is_remote().then(|| Remote::new(id)),
         })
+    }
+}
+
+#[cfg(feature = "cudarc")]
+impl Handle {
+    /// A stream that gives its launches to this lane, which another library may use too.
+    pub(super) fn over(lane: super::backend::Lane) -> Arc<Handle> {
+        let id = Handle::next();
+        let queue = Arc::new(Queue { id, state: Mutex::default(), changed: Condvar::new() });
+        Arc::new(Handle { queue, remote: Some(Remote::over(id, lane)) })
     }
 }
 

@@ -248,6 +248,21 @@ const ELSEWHERE: &[Elsewhere] = &[
         passes: Some(("tests/graphs/replays.rs", "fn arguments_are_replaced_on_every_device")),
     },
     Elsewhere {
+        code: Code::Foreign,
+        why: "host code at run time",
+        fails: Some((
+            "cuda-emulator/tests/cuda_exchange.rs",
+            "[T1120] borrow_dyn: the stream belongs to CUDA device 1",
+        )),
+        passes: Some(("cuda-emulator/tests/cuda_exchange.rs", "fn launches_run_on_streams_of_cudarc")),
+    },
+    Elsewhere {
+        code: Code::Dlpack,
+        why: "host code at run time",
+        fails: Some(("tests/runtime_dlpack.rs", "[T1125] into_view: an element consists of 4 values")),
+        passes: Some(("tests/runtime_dlpack.rs", "fn every_element_type_goes_out_and_comes_back")),
+    },
+    Elsewhere {
         code: Code::Internal,
         why: "no kernel is known that causes it: such a kernel would show a defect to correct",
         fails: None,

@@ -52,7 +52,7 @@ pub(crate) fn run() -> io::Result<bool> {
     // Barrier programs in the simulator and the emulator, which the program `simulator` runs, are safe Rust.
     let tidy = ["executor", "threads", "runtime_order", "runtime_await", "runtime_memory", "views", "tasks"];
     // Tests that forget what they should drop, on purpose, leak.
-    let forgetful = ["runtime_launch", "runtime_lifetimes", "runtime_lent"];
+    let forgetful = ["runtime_launch", "runtime_lifetimes", "runtime_lent", "runtime_dlpack"];
     let group = |programs: &[&'static str], leaks: bool| Group {
         programs: programs.to_vec(),
         // Some tests allocate more memory than there is, and expect the failure.

@@ -12,12 +12,13 @@ use super::super::device::Device;
 use super::super::layout::Layout;
 use super::super::tensor::Tensor;
 use super::{Mark, Memory, after, context, error};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refused, Result};
 use crate::lang::Elem;
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use titan_core::ir::Elem as ElemType;
 use titan_nv::runtime::{self as nv, Context, Follower};
 
 /// A tensor whose device pointer a foreign stream may use: see [`lend_raw`].
@@ -116,14 +117,50 @@ pub(super) unsafe fn share<T: Elem, const R: usize>(
     address: u64,
     (layout, follower): (Layout<R>, Option<Follower>),
 ) -> Result<Tensor<T, R>> {
-    let bytes = T::ELEM.bytes_for(layout.reach());
-    check_pointer::<T>(doing, device, context, address, bytes)?;
+    // SAFETY: the caller's.
+    let buffer = unsafe { shared(doing, device, (context, follower), address, (T::ELEM, layout.reach())) }?;
+    Ok(Tensor::of(buffer, layout))
+}
+
+/// The memory of this many elements at an address.
+///
+/// # Safety
+/// As of [`nv::Memory::foreign`], for these elements, if they are memory of the device: that is checked.
+#[expect(unsafe_code, reason = "the caller answers for the pointer")]
+pub(super) unsafe fn shared(
+    doing: &'static str,
+    device: &Device,
+    (context, follower): (&'static Context, Option<Follower>),
+    address: u64,
+    (elem, reach): (ElemType, usize),
+) -> Result<Buffer> {
+    let bytes = elem.bytes_for(reach);
+    check_pointer(doing, device, context, address, (elem, bytes))?;
     let mark = |f: &Follower| f.mark().map_err(|e| error::driver(&device.to_string(), &e, doing));
     let ready = follower.as_ref().map(mark).transpose()?.map(|ready| after(ready, doing));
     // SAFETY: the caller's.
     let memory = unsafe { nv::Memory::foreign(context, address, bytes, follower) };
-    let storage = Storage::Cuda(Memory(Arc::new(memory)));
-    Ok(Tensor::of(Buffer::of(device, bytes, (storage, ready)), layout))
+    Ok(Buffer::of(device, bytes, (Storage::Cuda(Memory(Arc::new(memory))), ready)))
+}
+
+/// The memory of this many elements at an address, which `owner` keeps.
+///
+/// # Safety
+/// As of [`nv::Memory::kept`], for these elements, if they are memory of the device: that is checked.
+#[expect(unsafe_code, reason = "the caller answers for the pointer")]
+pub(in super::super) unsafe fn kept(
+    doing: &'static str,
+    device: &Device,
+    address: u64,
+    (elem, reach): (ElemType, usize),
+    owner: Box<dyn Send + Sync>,
+) -> Result<Buffer> {
+    let context = cuda_context(doing, device)?;
+    let bytes = elem.bytes_for(reach);
+    check_pointer(doing, device, context, address, (elem, bytes))?;
+    // SAFETY: the caller's.
+    let memory = unsafe { nv::Memory::kept(context, address, bytes, owner) };
+    Ok(Buffer::of(device, bytes, (Storage::Cuda(Memory(Arc::new(memory))), None)))
 }
 
 /// Lends a tensor to a stream of its device.
@@ -163,7 +200,7 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
 
 fn not_cuda(operation: &'static str, device: &Device) -> Error {
     let help = "use `Device::cuda(ordinal)`, or `.to_device(&device)`";
-    Error::Layout { operation, problem: format!("{device} is not a CUDA device"), help }
+    Error::Foreign(Refused { operation, problem: format!("{device} is not a CUDA device"), help })
 }
 
 pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&'static Context> {
@@ -171,28 +208,28 @@ pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&
 }
 
 /// Rejects pointers that are not memory of the device, not aligned to the elements, or whose allocation is too small.
-fn check_pointer<T: Elem>(
+fn check_pointer(
     operation: &'static str,
     device: &Device,
     context: &'static Context,
     address: u64,
-    bytes: usize,
+    (elem, bytes): (ElemType, usize),
 ) -> Result<()> {
-    let refuse = |problem: String, help| Err(Error::Layout { operation, problem, help });
+    let refuse = |problem: String, help| Err(Error::Foreign(Refused { operation, problem, help }));
     if bytes == 0 {
         return Ok(());
     }
-    let unit = T::ELEM.bytes_for(1) as u64;
+    let unit = elem.bytes_for(1) as u64;
     if !address.is_multiple_of(unit) {
         let problem =
-            format!("the pointer {address:#x} is not aligned to {unit} bytes, the size of an element `{}`", T::ELEM);
+            format!("the pointer {address:#x} is not aligned to {unit} bytes, the size of an element `{elem}`");
         return refuse(problem, "pass a pointer to an element of this type");
     }
     let owner = context.owner(address).map_err(|e| error::driver(&device.to_string(), &e, operation))?;
     match owner {
         None => refuse(
             format!("the pointer {address:#x} is not memory of a CUDA device"),
-            "pass a pointer to memory of the device",
+            "pass a pointer to memory of the device that has not been freed",
         ),
         Some(owner) if owner.ordinal != device.ordinal() => {
             let problem = format!("the pointer {address:#x} belongs to CUDA device {}, not to {device}", owner.ordinal);

@@ -5,13 +5,20 @@
 //! accepted, because its traits are safe to implement: another type could return an address that is freed afterwards.
 
 use super::super::as_tensor::{AsTensor, AsTensorMut};
+use super::super::backend;
+use super::super::buffer::Buffer;
 use super::super::device::Device;
+use super::super::dyn_tensor::DynTensor;
+use super::super::dyn_view::{DynView, DynViewMut};
 use super::super::layout::Layout;
-use super::super::strided::Strided;
+use super::super::stored::Stored;
+use super::super::stream::{Handle, Stream};
+use super::super::strided::{Place, Strided};
 use super::super::tensor::Tensor;
 use super::super::view::{View, ViewMut};
+use super::Lane;
 use super::foreign::{self, Lent, cuda_context};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refused, Result};
 use crate::lang::Elem;
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, SyncOnDrop};
 use std::ffi::c_void;
@@ -114,6 +121,53 @@ pub fn borrow_mut<'a, T: Elem, const R: usize>(
     tensor("borrow_mut", device, (&stream, event(&written)), address, layout).map(ViewMut::new)
 }
 
+/// A tensor of any rank and strides in the memory of a `CudaSlice` or a part of one, to read: the tensor of a framework, whose element type and
+/// rank are known at run time. Bytes become elements of another type, such as 8-bit floats, by [`DynView::bits_as`]; with the feature `float8`,
+/// slices of that crate's types are borrowed as they are.
+///
+/// # Errors
+/// As of [`borrow_strided`], and if the rank is more than 8.
+pub fn borrow_dyn<'a, T: Stored>(
+    device: &Device,
+    slice: &'a impl CudaMemory<T>,
+    place: Place<'_>,
+) -> Result<DynView<'a>> {
+    const DOING: &str = "borrow_dyn";
+    let (rank, layout) = place.layout(DOING, T::ELEM, slice.len(), false)?;
+    let stream = slice.stream();
+    let (address, read) = slice.device_ptr(stream);
+    let (buffer, layout) = memory::<T, _>(DOING, device, (stream, event(&read)), address, layout)?;
+    Ok(DynView::new(DynTensor::of(buffer, rank, layout)))
+}
+
+/// The exclusive counterpart of [`borrow_dyn`], for writing.
+///
+/// # Errors
+/// As of [`borrow_strided_mut`], and if the rank is more than 8.
+pub fn borrow_dyn_mut<'a, T: Stored>(
+    device: &Device,
+    slice: &'a mut impl CudaMemoryMut<T>,
+    place: Place<'_>,
+) -> Result<DynViewMut<'a>> {
+    const DOING: &str = "borrow_dyn_mut";
+    let (rank, layout) = place.layout(DOING, T::ELEM, slice.len(), true)?;
+    let stream = Arc::clone(slice.stream());
+    let (address, written) = slice.device_ptr_mut(&stream);
+    let (buffer, layout) = memory::<T, _>(DOING, device, (&stream, event(&written)), address, layout)?;
+    Ok(DynViewMut::new(DynTensor::of(buffer, rank, layout)))
+}
+
+/// A stream of cudarc's as a stream for launches: they run on it in the order of its other work, without another stream that waits for it.
+///
+/// # Errors
+/// If the stream is of another device.
+pub fn stream_of(device: &Device, stream: &Arc<CudaStream>) -> Result<Stream> {
+    const DOING: &str = "stream_of";
+    let context = cuda_context(DOING, device)?;
+    let lane = backend::Lane::Cuda(Lane(own_stream(DOING, device, context, stream)?));
+    Ok(Stream::of(device, Handle::over(lane)))
+}
+
 /// The row-major layout of a whole slice.
 fn row_major<T: Elem, const R: usize>(len: usize, shape: [usize; R]) -> Result<Layout<R>> {
     let layout = Layout::row_major(T::ELEM, shape)?;
@@ -161,18 +215,32 @@ fn event(sync: &SyncOnDrop<'_>) -> Option<*mut c_void> {
 }
 
 /// The tensor of a slice with this stream, event and address, under a layout inside of the slice. The caller gives it the slice's lifetime.
-#[expect(unsafe_code, reason = "slices are memory of cudarc's")]
 fn tensor<T: Elem, const R: usize>(
+    doing: &'static str,
+    device: &Device,
+    order: (&Arc<CudaStream>, Option<*mut c_void>),
+    address: u64,
+    layout: Layout<R>,
+) -> Result<Tensor<T, R>> {
+    let (buffer, layout) = memory::<T, R>(doing, device, order, address, layout)?;
+    Ok(Tensor::of(buffer, layout))
+}
+
+/// The memory of the elements of a layout inside of a slice with this stream, event and address, and their layout in it. The caller gives it
+/// the slice's lifetime.
+#[expect(unsafe_code, reason = "slices are memory of cudarc's")]
+fn memory<T: Stored, const R: usize>(
     doing: &'static str,
     device: &Device,
     (stream, event): (&Arc<CudaStream>, Option<*mut c_void>),
     address: u64,
     layout: Layout<R>,
-) -> Result<Tensor<T, R>> {
+) -> Result<(Buffer, Layout<R>)> {
     let context = cuda_context(doing, device)?;
     if size_of::<T>() != T::ELEM.bytes_for(1) || T::ELEM.bits() < 8 {
         let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
-        return Err(Error::Layout { operation: doing, problem, help: "borrow a slice of bytes for a raw pointer" });
+        let help = "borrow a slice of bytes by `borrow_dyn`, and take it as elements by `bits_as`";
+        return Err(Error::Foreign(Refused { operation: doing, problem, help }));
     }
     // The memory begins with the first element.
     let address = address + T::ELEM.bytes_for(layout.offset) as u64;
@@ -185,7 +253,9 @@ fn tensor<T: Elem, const R: usize>(
     }
     // SAFETY: the slice is borrowed as long as launches are made; when it is dropped afterwards, cudarc frees the memory on
     // its stream, which waits for all launches.
-    unsafe { foreign::share(doing, device, context, address, (layout, Some(follower))) }
+    let buffer =
+        unsafe { foreign::shared(doing, device, (context, Some(follower)), address, (T::ELEM, layout.reach())) }?;
+    Ok((buffer, layout))
 }
 
 /// A stream of cudarc's, if it is one of the device's context.
@@ -200,11 +270,11 @@ fn own_stream(
         let ordinal = stream.context().ordinal();
         let whose =
             if u32::try_from(ordinal) == Ok(device.ordinal()) { "uses another context" } else { "is another device" };
-        return Err(Error::Layout {
+        return Err(Error::Foreign(Refused {
             operation,
             problem: format!("the stream belongs to CUDA device {ordinal}, but {device} {whose}"),
             help: "use the device of the stream, with the context that `CudaContext::new` returns",
-        });
+        }));
     }
     // SAFETY: a stream of this context, which lives as long as the handle that is kept.
     Ok(unsafe { nv::Stream::foreign(context, stream.cu_stream().cast(), Box::new(Arc::clone(stream))) })

@@ -9,6 +9,8 @@
 //! candle and CubeCL build:
 //!
 //! * `borrow` and `borrow_mut` make a tensor of a `CudaSlice` or a part of one, `borrow_strided` and `borrow_strided_mut` one with any strides;
+//! * `borrow_dyn` and `borrow_dyn_mut` are for element types and ranks that are known only at run time;
+//! * `stream_of` makes a stream for launches of one of cudarc's;
 //! * `lend` and `lend_mut` lend the device pointer of a tensor to a stream of cudarc's.
 //!
 //! TITAN calls the driver through its own function table, independently of cudarc and of the version of its bindings. It uses the
@@ -23,13 +25,17 @@ mod interop;
 
 pub use foreign::{Lent, RawTensor, lend_raw, lend_raw_mut, tensor_from_raw};
 #[cfg(feature = "cudarc")]
-pub use interop::{CudaMemory, CudaMemoryMut, borrow, borrow_mut, borrow_strided, borrow_strided_mut, lend, lend_mut};
+pub use interop::{
+    CudaMemory, CudaMemoryMut, borrow, borrow_dyn, borrow_dyn_mut, borrow_mut, borrow_strided, borrow_strided_mut,
+    lend, lend_mut, stream_of,
+};
 
 /// The crate whose types are exchanged here, in the version that TITAN uses.
 #[cfg(feature = "cudarc")]
 pub use cudarc;
 
 pub(super) use code::Code;
+pub(super) use foreign::kept;
 pub(super) use graph::Exec;
 
 use super::backend;
@@ -76,6 +82,11 @@ pub(super) fn room(device: &Device) -> Result<Room> {
     found.map_err(|e| error::driver(&device.to_string(), &e, "a query of its memory"))
 }
 
+/// Blocks until all work of the device has ended, also that of other libraries.
+pub(super) fn synchronize(device: &Device) -> Result<()> {
+    context(device)?.synchronize().map_err(|e| error::work(&device.to_string(), "waiting for the device", &e))
+}
+
 /// Returns memory that is kept for reuse.
 pub(super) fn trim(device: &Device) -> Result<()> {
     context(device)?.trim().map_err(|e| error::driver(&device.to_string(), &e, "releasing memory"))
@@ -103,6 +114,11 @@ impl Memory {
         let made = nv::Memory::new(context, bytes, zeroed);
         let (memory, ready) = made.map_err(|e| error::allocation(device, context, bytes, &e))?;
         Ok((Memory(Arc::new(memory)), after(ready, "an allocation")))
+    }
+
+    /// The device address of a byte.
+    pub(super) fn address(&self, offset: usize) -> u64 {
+        self.0.address(offset)
     }
 
     pub(super) fn used_until(&self, mark: &Mark) {

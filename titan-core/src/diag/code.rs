@@ -205,10 +205,12 @@ codes! {
     AxisView "T1112" Titan "an axis that cannot be divided so, or axes that cannot be joined";
     EventTime "T1113" Titan "events between which there is no time";
     Strided "T1114" Titan "strides of borrowed memory that leave it or let elements overlap";
+    Foreign "T1120" Titan "memory or a stream of another library that does not belong to the device";
     Records "T1121" Titan "records of measurements that are damaged or cannot be read";
     Measurement "T1122" Titan "a measurement or a choice by speed that cannot be made";
     Capture "T1123" Titan "what a graph cannot capture";
     GraphUpdate "T1124" Titan "a replay or an update that does not fit its graph";
+    Dlpack "T1125" Titan "a tensor of DLPack that cannot be taken or given";
 }
 
 impl fmt::Display for Code {

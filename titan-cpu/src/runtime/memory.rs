@@ -1,6 +1,7 @@
 //! Device memory: reference-counted, 64-byte aligned, zeroed; or borrowed from the caller.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,6 +44,17 @@ struct Block {
     origin: Origin,
     /// The number of leases; [`WRITER`] if one is exclusive.
     leases: AtomicU32,
+    /// What keeps bytes of others, and is dropped after the last access.
+    _owner: Option<Owner>,
+}
+
+/// The owner of bytes of others.
+struct Owner(#[expect(dead_code, reason = "kept to be dropped")] Box<dyn Send + Sync>);
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owner")
+    }
 }
 
 /// The owner of the bytes.
@@ -50,9 +62,9 @@ struct Block {
 enum Origin {
     /// The block, which allocated them with this layout.
     Own(Layout),
-    /// The caller, who lent them for reading.
+    /// The caller, who lent them for reading, or the owner.
     Shared,
-    /// The caller, who lent them for reading and writing.
+    /// The caller, who lent them for reading and writing, or the owner.
     Exclusive,
 }
 
@@ -93,7 +105,7 @@ impl Memory {
         }
         // SAFETY: `layout.size()` bytes were just allocated at `start`.
         unsafe { start.write_bytes(0, layout.size()) };
-        Ok(Memory::new(start, bytes, Origin::Own(layout)))
+        Ok(Memory::new(start, bytes, Origin::Own(layout), None))
     }
 
     /// Memory of the caller, for reading. A request to write it fails as if the memory were in use.
@@ -103,7 +115,7 @@ impl Memory {
     /// The address must be aligned to the elements that launches read there.
     #[must_use]
     pub unsafe fn lent(bytes: *const [u8]) -> Memory {
-        Memory::foreign(bytes.cast_mut(), Origin::Shared)
+        Memory::foreign(bytes.cast_mut(), Origin::Shared, None)
     }
 
     /// Memory of the caller, for reading and writing.
@@ -113,15 +125,32 @@ impl Memory {
     /// Any bytes must be allowed there. The address must be aligned to the elements that launches read and write there.
     #[must_use]
     pub unsafe fn lent_mut(bytes: *mut [u8]) -> Memory {
-        Memory::foreign(bytes, Origin::Exclusive)
+        Memory::foreign(bytes, Origin::Exclusive, None)
     }
 
-    fn foreign(bytes: *mut [u8], origin: Origin) -> Memory {
-        Memory::new(NonNull::new(bytes.cast()).unwrap_or(NonNull::dangling()), bytes.len(), origin)
+    /// Memory that `owner` keeps, which is dropped with the last handle: for reading, or for writing too if it is `exclusive`.
+    ///
+    /// # Safety
+    /// Until the owner is dropped, the bytes must exist and must not be written by others; if the memory is `exclusive`, they must not be used
+    /// by others, and any bytes must be allowed there. The address must be aligned to the elements that launches read and write there.
+    #[must_use]
+    pub unsafe fn kept(bytes: *mut [u8], exclusive: bool, owner: Box<dyn Send + Sync>) -> Memory {
+        let origin = if exclusive { Origin::Exclusive } else { Origin::Shared };
+        Memory::foreign(bytes, origin, Some(Owner(owner)))
     }
 
-    fn new(bytes: NonNull<u8>, len: usize, origin: Origin) -> Memory {
-        Memory(Arc::new(Block { bytes, len, origin, leases: AtomicU32::new(0) }))
+    fn foreign(bytes: *mut [u8], origin: Origin, owner: Option<Owner>) -> Memory {
+        Memory::new(NonNull::new(bytes.cast()).unwrap_or(NonNull::dangling()), bytes.len(), origin, owner)
+    }
+
+    fn new(bytes: NonNull<u8>, len: usize, origin: Origin, owner: Option<Owner>) -> Memory {
+        Memory(Arc::new(Block { bytes, len, origin, leases: AtomicU32::new(0), _owner: owner }))
+    }
+
+    /// The address of the first byte. Only launches and the functions here may use it while they use the memory.
+    #[must_use]
+    pub fn address(&self) -> *mut u8 {
+        self.0.bytes.as_ptr()
     }
 
     /// The size in bytes.

@@ -136,6 +136,21 @@ impl Context {
         self.given_up.get_or_init(|| error).clone()
     }
 
+    /// Whether work may run that cannot be waited for.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.given_up.get().is_some_and(|error| !error.ends_context())
+    }
+
+    /// Blocks until all work of the context has ended, also that of other code.
+    ///
+    /// # Errors
+    /// If work failed, so that the context has ended; or if the driver fails.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let _entered = self.enter()?;
+        // SAFETY: a context is current.
+        self.calls.check("cuCtxSynchronize", unsafe { (self.calls.cuCtxSynchronize)() })
+    }
+
     /// The number of bytes of memory that are free, and their total.
     ///
     /// # Errors

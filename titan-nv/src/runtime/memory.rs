@@ -8,6 +8,7 @@ use super::stream::Stream;
 use super::sys::Evt;
 use super::{Handle, lock};
 use std::ffi::c_void;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// Device memory. Its bytes belong to the device, not to Rust: concurrent work on them is never
@@ -31,6 +32,17 @@ enum Origin {
     Device,
     /// Freed by foreign code, whose stream waits for all work on it.
     Foreign(Option<Follower>),
+    /// Freed by its owner, who is dropped after all work on it; `None` only while this is dropped.
+    Kept(Option<Owner>),
+}
+
+/// What keeps memory of others.
+struct Owner(#[expect(dead_code, reason = "kept to be dropped")] Box<dyn Send + Sync>);
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owner")
+    }
 }
 
 /// The stream on which foreign code uses memory, and how its other streams are informed of the work.
@@ -124,6 +136,16 @@ impl Memory {
         Memory { context, address, bytes, origin: Origin::Foreign(follower), uses: Mutex::default() }
     }
 
+    /// Memory that `owner` keeps, which is dropped when the last work that uses the memory has ended: the thread that drops the memory waits
+    /// for that work.
+    ///
+    /// # Safety
+    /// The `bytes` bytes at `address` must be memory of the context's device until the owner is dropped.
+    #[must_use]
+    pub unsafe fn kept(context: &'static Context, address: u64, bytes: usize, owner: Box<dyn Send + Sync>) -> Memory {
+        Memory { context, address, bytes, origin: Origin::Kept(Some(Owner(owner))), uses: Mutex::default() }
+    }
+
     /// The context whose device's memory it is.
     #[must_use]
     pub fn context(&self) -> &'static Context {
@@ -141,7 +163,7 @@ impl Memory {
     pub fn follower(&self) -> Option<&Follower> {
         match &self.origin {
             Origin::Foreign(follower) => follower.as_ref(),
-            Origin::Pool | Origin::Device => None,
+            Origin::Pool | Origin::Device | Origin::Kept(_) => None,
         }
     }
 
@@ -267,8 +289,16 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let uses = std::mem::take(&mut *lock(&self.uses));
         let context = self.context;
-        match self.origin {
+        match &mut self.origin {
             Origin::Foreign(_) => {}
+            Origin::Kept(owner) => {
+                let owner = owner.take();
+                // An error means that the context has ended, and its work with it, or that it is abandoned: then the memory is not freed.
+                let over = uses.iter().all(|event| event.wait().is_ok() || !context.is_abandoned());
+                if !over {
+                    std::mem::forget(owner);
+                }
+            }
             Origin::Pool if free_after(context, self.address, &uses).is_ok() => {}
             Origin::Pool | Origin::Device => context.defer(self.address, uses),
         }

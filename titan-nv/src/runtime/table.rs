@@ -96,6 +96,7 @@ table! {
         );
         cuStreamCreate(*mut CUstream, c_uint);
         cuStreamDestroy_v2(CUstream);
+        cuCtxSynchronize();
         cuStreamSynchronize(CUstream);
         cuStreamQuery(CUstream);
         cuStreamWaitEvent(CUstream, CUevent, c_uint);

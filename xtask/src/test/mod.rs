@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const MINUTES: (u64, u64, u64) = (5, 4, 60);
 
 /// Packages that are workspaces of their own, which only the full depth builds.
-const SEPARATE: [&str; 1] = ["examples/decoder"];
+const SEPARATE: [&str; 3] = ["examples/decoder", "examples/candle", "examples/dlpack"];
 
 /// Runs the tests that are asked for; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
