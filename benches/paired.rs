@@ -51,8 +51,8 @@ fn report(case: &Case, compared: &Comparison) {
 fn main() -> titan::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let file = args.iter().position(|a| a == "--record").and_then(|at| args.get(at + 1));
-    let words = args.iter().filter(|a| !a.starts_with('-') && Some(*a) != file);
-    let filter = words.last().cloned().unwrap_or_default();
+    let mut words = args.iter().filter(|a| !a.starts_with('-') && Some(*a) != file);
+    let filter = words.next_back().cloned().unwrap_or_default();
     let mut records = file.map(Records::open).transpose()?;
     println!("{} threads, {} rounds or more", rayon::current_num_threads(), cases::ROUNDS);
     println!("{:36} {:18} {:>11} {:>11}   {:24} at best", "", "", "best us", "median us", "ratio (quartiles)");
