@@ -68,7 +68,12 @@ impl Infer<'_> {
                     Some(flag) => bound.flags.push((name, flag)),
                     None => {
                         let title = format!("`{name}` of `{}` is `true` or `false`", dev.func.name);
-                        self.cx.error_help(Code::ConstEval, arg.span, title, "write one of them, or a constant parameter");
+                        self.cx.error_help(
+                            Code::ConstEval,
+                            arg.span,
+                            title,
+                            "write one of them, or a constant parameter",
+                        );
                     }
                 },
                 (GenericKind::Elem, crate::ast::GenericArgValue::Const(_)) => {}
