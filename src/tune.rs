@@ -247,6 +247,8 @@ fn is_of_instance(error: &Error) -> bool {
         | Error::AxisView { .. }
         | Error::Timing { .. }
         | Error::Strided { .. }
+        | Error::Foreign(_)
+        | Error::Dlpack(_)
         | Error::Records { .. }
         | Error::Measurement { .. }
         | Error::Capture { .. }

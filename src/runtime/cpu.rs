@@ -170,8 +170,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ViewMut<'scope, T, R>> {
         const DOING: &str = "borrow_uninit_mut";
         let layout = row_major::<T, R>(data.len(), shape)?;
-        if T::as_bytes(&[]).is_none() || !is_plain::<T>() {
-            return Err(otherwise::<T>(DOING));
+        if T::stored_bytes(&[]).is_none() || !T::IS_PLAIN {
+            return Err(otherwise(DOING, T::ELEM));
         }
         let (start, len) = (data.as_mut_ptr(), data.len());
         // SAFETY: the slice has room for so many elements, and is borrowed exclusively. Zeros are a value of every such type, so that the slice is
