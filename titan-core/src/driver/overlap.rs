@@ -34,7 +34,7 @@
 //! Deliberately absent: whether the order is legal, which the checker of expanded loops shows; more products that are late, or more than one
 //! iteration.
 
-use super::order::bodies;
+use super::order::{annotate, bodies};
 use super::rule::Filled;
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
@@ -67,11 +67,19 @@ pub(super) fn overlapped(kernel: &Kernel, late: Late) -> (Vec<Body>, Late) {
         if !simple || modulo::is_left(kernel, looped) || step != Some(1) {
             continue;
         }
-        let second = if late.second { Two::of(kernel, body).and_then(|two| two.places(kernel)) } else { None };
+        // A schedule that cannot be carried out is none, and not a reason to take a simpler one for the whole kernel.
+        let carried_out = |places: Vec<Planned>| {
+            let body = Body { number, places, peeled: true };
+            let scheduled = annotate(kernel, std::slice::from_ref(&body))?;
+            modulo::expand(&scheduled).is_ok().then_some(body)
+        };
+        let two = if late.second { Two::of(kernel, body).and_then(|two| two.places(kernel)) } else { None };
+        let second = two.and_then(carried_out);
         let released = if late.released && second.is_none() { released_late(kernel, body) } else { None };
+        let released = released.and_then(carried_out);
         kinds.second |= second.is_some();
         kinds.released |= released.is_some();
-        found.extend(second.or(released).map(|places| Body { number, places, peeled: true }));
+        found.extend(second.or(released));
     }
     (found, kinds)
 }

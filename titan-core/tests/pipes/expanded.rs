@@ -16,10 +16,10 @@ fn is_right(kernel: &Kernel, right: &dyn Fn(&Kernel) -> bool) -> bool {
 }
 
 /// How many mutants of a kind were refused, and accepted although they differ from what the rewriter made: they compute the same.
-type Counts = BTreeMap<Kind, [usize; 2]>;
+pub(super) type Counts = BTreeMap<Kind, [usize; 2]>;
 
 /// Makes a mutant of what a loop was expanded to. It is refused, or right.
-fn mutate(text: &str, kind: Kind, rng: &mut Rng, counts: &mut Counts, right: &dyn Fn(&Kernel) -> bool) {
+pub(super) fn mutate(text: &str, kind: Kind, rng: &mut Rng, counts: &mut Counts, right: &dyn Fn(&Kernel) -> bool) {
     let before = kernel(text);
     let expanded = expand(&before).expect("it is legal");
     // Loops of prologues come before it, and none after it but those inside of operations, which have no schedules.

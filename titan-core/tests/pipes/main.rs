@@ -16,6 +16,8 @@ mod loop_moves;
 #[expect(dead_code, reason = "the tables of kinds are made by other tests")]
 mod loop_mutants;
 mod modulo;
+mod nested;
+mod operands;
 mod peeled;
 mod products;
 mod program;

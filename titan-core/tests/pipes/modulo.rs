@@ -246,12 +246,6 @@ impl Loop {
             self.ops.iter_mut().for_each(|op| op.stage = self.stages - 1);
             assert!(self.draw_order(rng), "program order is legal in one stage");
         }
-        if self.peeled {
-            // The last stage of a peeled loop does not have its counter.
-            for op in self.ops.iter_mut().filter(|op| op.stage == 1) {
-                op.uses.iter_mut().filter(|used| matches!(used, Use::Counter)).for_each(|used| *used = Use::Outside);
-            }
-        }
     }
 
     fn draw_order(&mut self, rng: &mut Rng) -> bool {

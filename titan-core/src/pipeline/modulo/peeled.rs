@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Operations of stage 1 see what the loop carries at the beginning of their own iteration, as in the steady loop of other modes. Only the
-//! counter is another one: that of the operations of stage 0. What nothing in the steady loop or behind it uses is not carried.
+//! counter is another one: that of the operations of stage 0. The last iteration begins with the counter that the loop carries to it. What nothing in
+//! the steady loop or behind it uses is not carried.
 //!
 //! **Products in flight.** A product that adds to the result of the one before needs that only when it is complete itself, as the matrix units
 //! compute one after the other. If the wait for a product comes behind the next product, this continues the one in flight, and the wait is
@@ -36,7 +37,7 @@
 //! What releases the stage of a product waits for that product by itself ([`crate::complete`]).
 //!
 //! Deliberately absent: more than two stages, which would need a branch for each number of iterations below them; steps other than 1, for
-//! which `lo + step` may wrap; operations of the last stage that use the counter itself, which the loop does not carry.
+//! which `lo + step` may wrap.
 
 use super::early::Beyond;
 use super::steady::{Made, Slot, Steady, is_renewable, rename};
@@ -86,7 +87,8 @@ impl Steady {
         let used = last.ops.iter().flat_map(|id| kernel.operands_within(*id));
         let own: SortedSet<Value> = last.made.values().copied().collect();
         used.chain(self.next.iter().copied().filter(|v| !last.made.contains_key(v)))
-            .filter(|v| !own.contains(v) && (self.makes.contains_key(v) || self.carried.contains(v)))
+            .filter(|v| !own.contains(v))
+            .filter(|v| self.makes.contains_key(v) || self.carried.contains(v) || self.counter == Some(*v))
             .collect()
     }
 
@@ -133,7 +135,9 @@ impl Steady {
         loop {
             if let Some(place) = self.kept.iter().copied().find(|place| !passed.contains_key(place)) {
                 let next = self.next[place];
-                passed.insert(place, self.at(next, 0)?);
+                // The loop carries its counter, as that of the operations which run ahead is another one.
+                let name = if self.counter == Some(next) { self.slot(next, 0)? } else { self.at(next, 0)? };
+                passed.insert(place, name);
             } else if let Some(Slot { value, lead, .. }) = self.slots.get(of_slots.len()).copied() {
                 of_slots.push(self.at(value, lead + 1)?);
             } else {
@@ -158,11 +162,16 @@ impl Steady {
 
     /// Lets the loop carry what the last iteration uses of the first stage.
     pub(super) fn carry_to(&mut self, last: &Last) -> Made<()> {
+        let lo = self.edit.kernel.op(self.looped).args.first().copied();
+        self.first.extend(self.counter.zip(lo).map(|(counter, lo)| ((counter, 0), lo)));
         let mut open = self.used_by(last);
         let mut seen = SortedSet::new();
         // This ends: each value is looked at once.
         while let Some(value) = open.pop() {
             self.kept.extend(self.carried.iter().position(|carried| *carried == value));
+            if self.counter == Some(value) {
+                self.slot(value, 0)?;
+            }
             let Some(makes) = self.makes.get(&value).copied().filter(|_| seen.insert(value)) else { continue };
             if self.is_passed(value, makes) {
                 self.slot(value, 0)?;
@@ -178,8 +187,9 @@ impl Steady {
         if let Some(known) = last.made.get(&value).or_else(|| self.beyond_last.get(&(value, 0))) {
             return Ok(*known);
         }
+        let slot = self.slots.iter().find(|slot| (slot.value, slot.lead) == (value, 0)).map(|slot| slot.after);
         if Some(value) == self.counter {
-            return self.violation(self.looped, "an operation of the last stage uses the counter of a peeled loop");
+            return slot.map_or_else(|| self.violation(self.looped, "a counter that the loop does not carry"), Ok);
         }
         // The loop ends at the head of the last iteration: what it carries there is what that iteration begins with.
         if let Some(place) = self.carried.iter().position(|carried| *carried == value) {
@@ -188,7 +198,6 @@ impl Steady {
         }
         let Some(makes) = self.makes.get(&value).copied() else { return Ok(value) };
         if self.is_passed(value, makes) {
-            let slot = self.slots.iter().find(|slot| (slot.value, slot.lead) == (value, 0)).map(|slot| slot.after);
             return slot.map_or_else(
                 || self.violation(makes, "a value of the last iteration that the loop does not carry"),
                 Ok,

@@ -111,8 +111,11 @@ impl Steady {
     /// says so already.
     fn state_origins(&mut self) {
         let of_body: Vec<(OpId, u16)> = self.ops.iter().map(|id| (*id, self.lead(*id))).collect();
-        for (id, ahead) in [(self.looped, 0)].into_iter().chain(of_body) {
-            self.edit.kernel.ops[id.index()].origin.get_or_insert(Origin { op: id, ahead });
+        let ops = &mut self.edit.kernel.ops;
+        ops[self.looped.index()].origin.get_or_insert(Origin { op: self.looped, ahead: 0 });
+        for (id, ahead) in of_body {
+            // A nested loop that was rewritten already is itself, but in an iteration of this one.
+            ops[id.index()].origin.get_or_insert(Origin { op: id, ahead }).ahead = ahead;
         }
     }
 

@@ -55,6 +55,7 @@ mod labels;
 mod meaning;
 mod peeled;
 mod recorded;
+mod registers;
 mod rewritten;
 mod touches;
 
@@ -97,10 +98,10 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
     if declared(before) != declared(after) {
         return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
-    let fences = touches::fences(before, &|id| homes.contains_key(&id));
+    let fences = registers::fences(before, &|id| homes.contains_key(&id));
     // An MMA of the kernel after is compared with the one that it says it is.
     let fence = |id: OpId| after.op(id).origin.and_then(|origin| fences.get(&origin.op).copied());
-    let in_registers = touches::operands_in_registers(after, &fence);
+    let in_registers = registers::operands_in_registers(after, &fence);
     let mut check = Check {
         before,
         after,

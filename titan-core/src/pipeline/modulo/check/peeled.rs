@@ -24,10 +24,10 @@
 //! Deliberately absent: steps other than 1, for which `lo + step` may wrap although `lo` is below `hi`.
 
 use super::frame::Frame;
-use super::labels::{At, is_computed};
+use super::labels::{At, Label, is_computed};
 use super::rewritten::{Loop, leaves, meant};
 use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange, touches};
-use crate::ir::{Block, ForKind, OpId, OpKind, TtgOp, Value};
+use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 
 /// The parts of a branch that is executed for a loop.
 struct Apart<'k> {
@@ -102,6 +102,8 @@ impl<'k> Check<'k> {
         // What it is entered with was compared with the meanings of its places.
         self.operands(looped, old_bounds, bounds)?;
         self.touch(looped, parts.steady, false)?;
+        // What the branch yields may be an operand in registers of a product behind it.
+        self.touch(looped, unit.main, false)?;
         // Without an iteration, the loop before has its initial values as results.
         let (initial, yielded) = (old_rest.get(2..).unwrap_or_default(), &after.op(parts.otherwise).args);
         if initial.len() != yielded.len() {
@@ -156,8 +158,8 @@ impl<'k> Check<'k> {
     /// ISA, `wgmma.mma_async`: accesses of one accumulator by MMAs of the same shape are in order). So the next product stands for the wait in
     /// that iteration: the wait is counted as executed, here and nowhere else, so that its result has no other use. What the product in flight
     /// reads is touched as by the wait: if anything that the wait precedes in the loop before has been executed already, as a store to
-    /// the operand of the next product, it is refused. Later changes are seen by the next product, which reads the same memory but for the stages of
-    /// rings; and the release of a stage is a wait of its own.
+    /// the operand of the next product, it is refused. Later changes are seen by the next product, which must read the same memory but for the
+    /// stages of rings (`keeps`); and the release of a stage is a wait of its own.
     pub(super) fn accumulator(&mut self, id: OpId, old: Value, new: Value) -> Checked {
         let (was, is) = (self.old_of(id, old)?, self.new_of(id, new)?);
         if was == is {
@@ -165,8 +167,13 @@ impl<'k> Check<'k> {
         }
         let other = || refuse(id, "it is executed with an operand of another iteration");
         let before = self.before;
-        let Some(frame) = self.frames.last().filter(|frame| frame.peeled) else { return other() };
+        // In a branch or a loop of the body it may be executed never, or several times.
+        let of_body = |frame: &&Frame| frame.peeled && self.homes.get(&id) == Some(&frame.looped);
+        let Some(frame) = self.frames.last().filter(of_body) else { return other() };
         let relative = frame.at.relative;
+        let elements = |product: &Op| product.args.get(1).map(|operand| before.ty(*operand).elem());
+        let is_alike =
+            |product: &Op| product.kind == OpKind::Nv(NvOp::Wgmma) && elements(product) == elements(before.op(id));
         let settles = |wait: &OpId| {
             let op = before.op(*wait);
             let at = At { relative, n: *frame.counts.get(wait)? };
@@ -175,11 +182,16 @@ impl<'k> Check<'k> {
             let right = op.kind == OpKind::Ttg(TtgOp::ComputeWait)
                 && place(tile) == place(in_flight)
                 && place(tile) == place(&old)
+                && before.def_op(*in_flight).is_some_and(is_alike)
                 && frame.get(*tile, at) == Some(was)
                 && frame.get(*in_flight, at) == Some(is);
             right.then_some((*wait, at))
         };
         let Some((wait, at)) = frame.ops.iter().find_map(settles) else { return other() };
+        if !self.keeps(id, is)? {
+            return refuse(id, "it continues a product in flight whose operands it does not read");
+        }
+        let Some(frame) = self.frames.last() else { return other() };
         let place = frame.ops.iter().position(|id| *id == wait).unwrap_or(0);
         let touched = touches::touches([before, before], (before.op(wait), None), &[is], &self.labels);
         let Some(frame) = self.frames.last_mut() else { return other() };
@@ -190,9 +202,27 @@ impl<'k> Check<'k> {
         exchanged.map_or(Ok(()), |(object, _)| refuse_exchange(wait, object))
     }
 
+    /// Whether nothing changes what a product in flight reads before the product that continues it is waited for: that reads the same memory,
+    /// or it is a stage of a ring, whose release waits for the products that read it.
+    ///
+    /// What is waited for is told by the memory of the later product alone, as the loop before has a wait between the two.
+    fn keeps(&self, id: OpId, in_flight: Label) -> Checked<bool> {
+        let before = self.before;
+        let operands = before.op(id).args.iter().take(2).map(|v| self.old_of(id, *v));
+        let operands = operands.collect::<Checked<Vec<Label>>>()?;
+        let is_own = |root: &Label| operands.iter().any(|operand| self.labels.roots(*operand).contains(root));
+        let is_token = |value: &Value| matches!(before.ty(*value), Ty::Token(..));
+        let made = |op: OpId| before.ops.get(op.index()).is_some_and(|op| op.results.iter().all(is_token));
+        let is_stage = |root: &Label| {
+            self.labels.instance_of(*root).is_some_and(made)
+                || self.old.iter().any(|(value, label)| label == root && is_token(value))
+        };
+        Ok(self.labels.roots(in_flight).iter().all(|root| is_own(root) || is_stage(root)))
+    }
+
     /// Executes what follows the steady loop, if it ends at the head of an iteration; the frame is then as it was before, for the case that
     /// it goes on.
-    fn last(&mut self, made: &Loop<'k>, parts: &Apart<'k>, turn: At, state: &[super::Label]) -> Checked {
+    fn last(&mut self, made: &Loop<'k>, parts: &Apart<'k>, turn: At, state: &[Label]) -> Checked {
         let before = self.before;
         let saved = self.frame(made.looped)?.clone();
         self.leave(made, parts.last, turn, state)?;

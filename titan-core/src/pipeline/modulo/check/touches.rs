@@ -22,9 +22,9 @@
 //! the branch fill one stage; the same applies to acquisitions and releases. That no slot is overwritten too early, and that no wait is for ever, is shown of the barrier program.
 
 use super::labels::{Label, Labels};
-use crate::collections::{SortedMap, SortedSet};
+use crate::collections::SortedMap;
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Def, Effect, Family, Flow, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use, Value};
+use crate::ir::{Effect, Family, Flow, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Use};
 
 /// One side of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,60 +191,6 @@ fn filled_in_either_arm(kernel: &Kernel, op: &Op) -> Option<Pipe> {
 /// The ring that an operation is on.
 pub(super) fn ring_of(kernel: &Kernel, op: &Op) -> Option<Pipe> {
     op.args.iter().chain(&op.results).find_map(|v| kernel.ty(*v).ring())
-}
-
-/// The fences of the bodies of loops with schedules, by these fences and the MMAs that follow each.
-///
-/// MMAs read registers that threads have written only behind a fence that follows the writes. So the computation of operands, the fence behind it
-/// and the MMAs behind that keep their order, and two products with their fences may change places.
-pub(super) fn fences(kernel: &Kernel, is_of_body: &dyn Fn(OpId) -> bool) -> SortedMap<OpId, OpId> {
-    let mut found = SortedMap::new();
-    for block in &kernel.blocks {
-        let mut fence = None;
-        for id in block.ops.iter().copied().filter(|id| is_of_body(*id)) {
-            if kernel.op(id).kind == OpKind::Nv(NvOp::WgmmaFence) {
-                fence = Some(id);
-            }
-            if matches!(kernel.op(id).kind, OpKind::Nv(NvOp::WgmmaFence | NvOp::Wgmma)) {
-                found.extend(fence.map(|fence| (id, fence)));
-            }
-        }
-    }
-    found
-}
-
-/// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them; each with the fences in front of these MMAs.
-///
-/// `fence` is the fence in front of an MMA, if that is known.
-pub(super) fn operands_in_registers(
-    kernel: &Kernel,
-    fence: &dyn Fn(OpId) -> Option<OpId>,
-) -> SortedMap<Value, SortedSet<Option<OpId>>> {
-    let mut open: Vec<(Value, Option<OpId>)> = Vec::new();
-    kernel.walk(&mut |id, op| {
-        if op.kind == OpKind::Nv(NvOp::Wgmma) {
-            let tiles = op.args.iter().copied().filter(|v| matches!(kernel.ty(*v), Ty::Tile(..)));
-            open.extend(tiles.map(|v| (v, fence(id))));
-        }
-    });
-    let mut found: SortedMap<Value, SortedSet<Option<OpId>>> = SortedMap::new();
-    // This ends: each value is looked at once for each fence.
-    while let Some((value, fence)) = open.pop() {
-        // A value in a carried place is the same register in all iterations, so what the loop is entered with and what
-        // it passes on are operands in registers as well.
-        if !found.entry(value).or_default().insert(fence) {
-            continue;
-        }
-        let Def::BlockArg(block, place) = kernel.value(value).def else { continue };
-        for op in kernel.ops.iter().filter(|op| op.regions.contains(&block) && op.kind.is_loop()) {
-            let counters = usize::from(op.kind != OpKind::Loop);
-            let Some(carried) = place.checked_sub(counters) else { continue };
-            let end = kernel.block(block).ops.last().map(|end| kernel.op(*end));
-            let given = [op.args.get(3 * counters + carried), end.and_then(|end| end.args.get(carried))];
-            open.extend(given.into_iter().flatten().map(|v| (*v, fence)));
-        }
-    }
-    found
 }
 
 /// What an operation itself touches, without those nested in it. Its operands have these labels.
