@@ -213,9 +213,15 @@ fn not_fused(kernel: &Verified, target: &Target, written: &Schedule) -> LowerErr
              together: {why}",
             target.name
         );
-        LowerError::refused(kernel, op, message, "write one role that copies and one that computes, with the same loops")
+        LowerError::refused(
+            kernel,
+            op,
+            message,
+            "write one role that copies and one that computes, with the same loops",
+        )
     };
-    let roles = kernel.block(kernel.body).ops.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles));
+    let roles =
+        kernel.block(kernel.body).ops.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles));
     if let Err(why) = fuse(kernel, true) {
         return together(Some(why.op), &why.obstacle);
     }
@@ -272,7 +278,8 @@ fn with_own_warps(kernel: &Verified, target: &Target, fitting: &[Schedule]) -> R
 fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why) -> Result<Log, LowerError> {
     let plan = plan::plan(kernel, target, true);
     if plan.uses_warpgroups() {
-        let refused = |s: &Schedule| fitted(with_rings(kernel, target, s).ok()?, target, s).err().filter(|e| e.of_registers);
+        let refused =
+            |s: &Schedule| fitted(with_rings(kernel, target, s).ok()?, target, s).err().filter(|e| e.of_registers);
         if let Some(error) = fitting.iter().find_map(refused) {
             return Err(error);
         }
@@ -282,7 +289,8 @@ fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why)
 
 /// Whether the roles can be fused with prefetching.
 fn is_fusible(kernel: &Verified, target: &Target, schedule: &Schedule) -> bool {
-    with_rings(kernel, target, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_ok()
+    with_rings(kernel, target, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() })
+        .is_ok()
 }
 
 /// Whether the slots of all rings alone fit in shared memory.

@@ -51,7 +51,9 @@ pub enum Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Obstacle::Roles(n) => return write!(f, "there are {n} roles, and a role that copies and one that computes can be fused"),
+            Obstacle::Roles(n) => {
+                return write!(f, "there are {n} roles, and a role that copies and one that computes can be fused");
+            }
             Obstacle::Left => "a loop is left early here, or goes on to its next iteration from the middle of its body",
             Obstacle::Sides => "no role only fills the rings that the other one only reads",
             Obstacle::Outside => "this uses a ring outside of a loop over a range of numbers",
@@ -297,9 +299,7 @@ impl Fuse {
                 self.copied(edit, id)?;
             }
         }
-        let claims = |id: &&OpId| {
-            matches!(&edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(pipe)) if self.between.contains(pipe))
-        };
+        let claims = |id: &&OpId| matches!(&edit.kernel.op(**id).kind, OpKind::Ttg(TtgOp::Ready(pipe)) if self.between.contains(pipe));
         let Some(claim) = edit.kernel.block(to).ops.iter().find(claims).copied() else {
             return not(computes, Obstacle::Unmatched);
         };
