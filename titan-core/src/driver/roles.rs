@@ -12,7 +12,7 @@ use super::log::{Alternative, Log, Why};
 use super::rings::{loaded_names, with_rings};
 use super::rule::{Filled, early, first, fitted, in_groups, ring, tried};
 use super::schedule::{Ahead, Roles, Schedule};
-use super::table::{INSTANCES, RASTER_ROWS, ROLE_SLOTS};
+use super::table::{FETCH_SLOTS, INSTANCES, RASTER_ROWS, ROLE_SLOTS};
 use super::why;
 use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
 use crate::pipeline::fuse::fuse;
@@ -163,7 +163,7 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
         slots: written.slots.iter().map(|slots| slots.saturating_sub(less).max(1)).collect(),
         ..written.clone()
     };
-    let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
+    let mut fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     let mut log = Log::default();
     if target.box_copies().is_some() {
         match with_own_warps(kernel, target, &fitting) {
@@ -178,12 +178,23 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
             tried.ok().map(|(filled, _)| filled)
         };
         let early = if early(schedule, distance) { fused(true) } else { None };
-        if target.lane_copies().is_some() || !target.named_barriers { early.or_else(|| fused(false)) } else { None }
+        if target.lane_copies().is_some() || target.fetches || !target.named_barriers {
+            early.or_else(|| fused(false))
+        } else {
+            None
+        }
     };
+    if target.fetches && written.arguments.aligned() {
+        fitting.splice(0..0, few_slots(&written));
+    }
     let ahead = fitting.iter().find_map(|schedule| {
+        if target.fetches {
+            let possible = schedule.arguments.aligned() && is_fusible(kernel, target, schedule);
+            return fused(schedule, 1).filter(|_| possible);
+        }
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
         // If prefetching is impossible at a distance of one iteration, it is impossible at larger ones.
-        let possible = greatest > 0 && target.lane_copies().is_some() && is_fusible(kernel, target, schedule);
+        let possible = greatest > 0 && is_fusible(kernel, target, schedule);
         (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
     });
     let kept = || {
@@ -203,6 +214,13 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
     Ok(filled.after(log))
 }
 
+/// Schedules with as many slots as are of use where threads hold the tiles of the next iteration in registers.
+fn few_slots(written: &Schedule) -> Vec<Schedule> {
+    let at_most =
+        |most: u32| Schedule { slots: written.slots.iter().map(|n| (*n).min(most)).collect(), ..written.clone() };
+    (1..=FETCH_SLOTS).rev().map(at_most).collect()
+}
+
 /// Why the roles of a kernel cannot be fused on a machine where they must be.
 fn not_fused(kernel: &Verified, target: &Target, written: &Schedule) -> LowerError {
     let together = |op: Option<OpId>, why: &dyn std::fmt::Display| {
@@ -211,9 +229,15 @@ fn not_fused(kernel: &Verified, target: &Target, written: &Schedule) -> LowerErr
              together: {why}",
             target.name
         );
-        LowerError::refused(kernel, op, message, "write one role that copies and one that computes, with the same loops")
+        LowerError::refused(
+            kernel,
+            op,
+            message,
+            "write one role that copies and one that computes, with the same loops",
+        )
     };
-    let roles = kernel.block(kernel.body).ops.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles));
+    let roles =
+        kernel.block(kernel.body).ops.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles));
     if let Err(why) = fuse(kernel, true) {
         return together(Some(why.op), &why.obstacle);
     }
@@ -270,7 +294,8 @@ fn with_own_warps(kernel: &Verified, target: &Target, fitting: &[Schedule]) -> R
 fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why) -> Result<Log, LowerError> {
     let plan = plan::plan(kernel, target, true);
     if plan.uses_warpgroups() {
-        let refused = |s: &Schedule| fitted(with_rings(kernel, target, s).ok()?, target, s).err().filter(|e| e.of_registers);
+        let refused =
+            |s: &Schedule| fitted(with_rings(kernel, target, s).ok()?, target, s).err().filter(|e| e.of_registers);
         if let Some(error) = fitting.iter().find_map(refused) {
             return Err(error);
         }
@@ -280,7 +305,8 @@ fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why)
 
 /// Whether the roles can be fused with prefetching.
 fn is_fusible(kernel: &Verified, target: &Target, schedule: &Schedule) -> bool {
-    with_rings(kernel, target, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_ok()
+    with_rings(kernel, target, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() })
+        .is_ok()
 }
 
 /// Whether the slots of all rings alone fit in shared memory.
