@@ -3,7 +3,8 @@
 //!
 //! * On a machine with bulk copies, one thread of a role starts them, and the other role computes: a kernel is split if that gains anything.
 //! * A role that copies and one that computes are fused if threads issue copies (`cp.async`): the copying warps can also
-//!   compute. So they are where only all warps of a program together can wait for each other; roles that cannot be fused are an error there. Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
+//!   compute. So they are where only all warps of a program together can wait for each other; roles that cannot be fused are an error there.
+//!   Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
 //!
 //! Deliberately absent: kernels without roles whose threads copy (`rule.rs`).
 
