@@ -1,7 +1,9 @@
 //! Errors at run time. Each is one sentence that names the kernel, argument or device, and a help line.
 
+mod refused;
 mod text;
 
+pub use refused::Refused;
 pub use text::Location;
 
 use crate::runtime::{Device, were};
@@ -403,25 +405,11 @@ pub enum Error {
         help: &'static str,
     },
     /// Memory or a stream of another library that does not belong to the device, or does not hold elements of the type.
-    #[error("[T1120] {operation}: {problem}\n  help: {help}")]
-    Foreign {
-        /// The operation that was requested.
-        operation: &'static str,
-        /// What does not fit.
-        problem: String,
-        /// The way to correct it.
-        help: &'static str,
-    },
+    #[error("[T1120] {0}")]
+    Foreign(Refused),
     /// A tensor that is exchanged by DLPack cannot be taken or given.
-    #[error("[T1121] {operation}: {problem}\n  help: {help}")]
-    Dlpack {
-        /// The operation that was requested.
-        operation: &'static str,
-        /// What is wrong with the tensor.
-        problem: String,
-        /// The way to correct it.
-        help: &'static str,
-    },
+    #[error("[T1121] {0}")]
+    Dlpack(Refused),
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
     Code {

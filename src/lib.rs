@@ -147,7 +147,7 @@ pub use runtime::cuda;
 #[cfg(feature = "hip")]
 pub use runtime::hip;
 
-pub use error::{Error, Location, Result};
+pub use error::{Error, Location, Refused, Result};
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
 pub use runtime::Stored;
 #[cfg(any(feature = "cpu", feature = "cuda"))]

@@ -1,20 +1,23 @@
 //! The operators beside candle's own on the CPU: the time of each, and their ratio, measured in turn.
 //!
 //! Both sides of a ratio run one after the other on the same tensors, so that other work of the machine concerns both. The median of the ratios
-//! is printed with the quartiles; above 1, TITAN is faster. `taskset -c 0 cargo run --release` gives both one thread.
+//! is printed with the quartiles; above 1, TITAN is faster. On a busy machine the ratio of the CPU times of all rounds says more; it is printed on
+//! Linux. `taskset -c 0 cargo run --release` gives both one thread. An argument chooses the lines that contain it.
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_operators::{attention, rms_norm, rope, swiglu, w4a16};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-const ROUNDS: usize = 31;
+const ROUNDS: usize = 21;
 
 type Run<'a> = &'a dyn Fn() -> Result<Tensor>;
 
 fn main() -> Result<()> {
     println!("on {}", titan::Device::cpu());
-    println!("| operator | elements | TITAN, µs | candle, µs | ratio (quartiles) |\n|---|---|--:|--:|---|");
+    println!(
+        "| operator | elements | TITAN, µs | candle, µs | ratio (quartiles) | of CPU times |\n|---|---|--:|--:|---|--:|"
+    );
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         norms_and_activations(dtype)?;
         for (n, nk) in [(256, 256), (1, 512)] {
@@ -107,6 +110,10 @@ fn numbers(shape: &[usize], dtype: DType) -> Result<Tensor> {
 
 /// Measures both, each as often as takes a few milliseconds, and prints a line.
 fn pair(what: &str, dtype: DType, ours: Run<'_>, theirs: Run<'_>) -> Result<()> {
+    let line = format!("| {what} | {dtype:?} |");
+    if std::env::args().nth(1).is_some_and(|part| !line.contains(&part)) {
+        return Ok(());
+    }
     // The first time, kernels are made ready and pages of memory are touched.
     let times = |run: Run<'_>| -> Result<usize> {
         run()?;
@@ -115,27 +122,42 @@ fn pair(what: &str, dtype: DType, ours: Run<'_>, theirs: Run<'_>) -> Result<()> 
         Ok((4e-3 / start.elapsed().as_secs_f64()).ceil().clamp(1.0, 1000.0) as usize)
     };
     let (often, oftener) = (times(ours)?, times(theirs)?);
-    let mut rounds: Vec<(f64, f64)> = Vec::new();
-    for _ in 0..ROUNDS {
-        rounds.push((timed(ours, often)?, timed(theirs, oftener)?));
-    }
-    let middle = |of: &dyn Fn(&(f64, f64)) -> f64, at: usize| {
+    let rounds = (0..ROUNDS).map(|_| Ok([timed(ours, often)?, timed(theirs, oftener)?])).collect::<Result<Vec<_>>>()?;
+    let sorted = |of: &dyn Fn(&[Timed; 2]) -> f64| {
         let mut all: Vec<f64> = rounds.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
-        all[at]
+        all
     };
-    let ratio = |at| middle(&|(a, b)| b / a, at);
-    let (a, b) = (middle(&|r| r.0, ROUNDS / 2), middle(&|r| r.1, ROUNDS / 2));
-    let (low, ratio, high) = (ratio(ROUNDS / 4), ratio(ROUNDS / 2), ratio(3 * ROUNDS / 4));
-    println!("| {what} | {dtype:?} | {a:.1} | {b:.1} | {ratio:.2} ({low:.2} to {high:.2}) |");
+    let [a, b] = [0, 1].map(|side| sorted(&|round| round[side].wall)[ROUNDS / 2]);
+    let ratios = sorted(&|round| round[1].wall / round[0].wall);
+    let (low, middle, high) = (ratios[ROUNDS / 4], ratios[ROUNDS / 2], ratios[3 * ROUNDS / 4]);
+    let [ours, theirs] = [0, 1].map(|side| rounds.iter().map(|round| round[side].cpu).sum::<f64>());
+    println!("{line} {a:.1} | {b:.1} | {middle:.2} ({low:.2} to {high:.2}) | {:.2} |", theirs / ours);
     Ok(())
 }
 
 /// Microseconds for each of a number of runs.
-fn timed(run: Run<'_>, often: usize) -> Result<f64> {
-    let start = Instant::now();
+struct Timed {
+    wall: f64,
+    /// Of all threads of this process.
+    cpu: f64,
+}
+
+fn timed(run: Run<'_>, often: usize) -> Result<Timed> {
+    let (start, used) = (Instant::now(), cpu_seconds());
     for _ in 0..often {
         black_box(run()?);
     }
-    Ok(Duration::as_secs_f64(&start.elapsed()) * 1e6 / often as f64)
+    let each = |seconds: f64| seconds * 1e6 / often as f64;
+    Ok(Timed { wall: each(start.elapsed().as_secs_f64()), cpu: each(cpu_seconds() - used) })
+}
+
+/// The CPU time of this process in seconds; 0 where the system does not say.
+fn cpu_seconds() -> f64 {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let nanoseconds = threads.filter_map(|thread| {
+        let used = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        used.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    nanoseconds.sum::<f64>() * 1e-9
 }

@@ -11,7 +11,7 @@ use super::super::device::Device;
 use super::super::layout::Layout;
 use super::super::tensor::Tensor;
 use super::{Mark, Memory, after, context, error};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refused, Result};
 use crate::lang::Elem;
 use std::ffi::c_void;
 use std::fmt;
@@ -194,7 +194,7 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
 
 fn not_cuda(operation: &'static str, device: &Device) -> Error {
     let help = "use `Device::cuda(ordinal)`, or `.to_device(&device)`";
-    Error::Foreign { operation, problem: format!("{device} is not a CUDA device"), help }
+    Error::Foreign(Refused { operation, problem: format!("{device} is not a CUDA device"), help })
 }
 
 pub(super) fn cuda_context(operation: &'static str, device: &Device) -> Result<&'static Context> {
@@ -209,7 +209,7 @@ fn check_pointer(
     address: u64,
     (elem, bytes): (ElemType, usize),
 ) -> Result<()> {
-    let refuse = |problem: String, help| Err(Error::Foreign { operation, problem, help });
+    let refuse = |problem: String, help| Err(Error::Foreign(Refused { operation, problem, help }));
     if bytes == 0 {
         return Ok(());
     }

@@ -18,7 +18,7 @@ use super::super::tensor::Tensor;
 use super::super::view::{View, ViewMut};
 use super::Lane;
 use super::foreign::{self, Lent, cuda_context};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refused, Result};
 use crate::lang::Elem;
 use cudarc::driver::{CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, SyncOnDrop};
 use std::ffi::c_void;
@@ -240,7 +240,7 @@ fn memory<T: Stored, const R: usize>(
     if size_of::<T>() != T::ELEM.bytes_for(1) || T::ELEM.bits() < 8 {
         let problem = format!("elements of type `{}` have another layout on the device than in a slice", T::ELEM);
         let help = "borrow a slice of bytes by `borrow_dyn`, and take it as elements by `bits_as`";
-        return Err(Error::Foreign { operation: doing, problem, help });
+        return Err(Error::Foreign(Refused { operation: doing, problem, help }));
     }
     // The memory begins with the first element.
     let address = address + T::ELEM.bytes_for(layout.offset) as u64;
@@ -270,11 +270,11 @@ fn own_stream(
         let ordinal = stream.context().ordinal();
         let whose =
             if u32::try_from(ordinal) == Ok(device.ordinal()) { "uses another context" } else { "is another device" };
-        return Err(Error::Foreign {
+        return Err(Error::Foreign(Refused {
             operation,
             problem: format!("the stream belongs to CUDA device {ordinal}, but {device} {whose}"),
             help: "use the device of the stream, with the context that `CudaContext::new` returns",
-        });
+        }));
     }
     // SAFETY: a stream of this context, which lives as long as the handle that is kept.
     Ok(unsafe { nv::Stream::foreign(context, stream.cu_stream().cast(), Box::new(Arc::clone(stream))) })

@@ -39,7 +39,7 @@ mod import;
 pub use abi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY};
 pub use export::{export, export_shared};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Refused, Result};
 use std::ffi::CStr;
 use std::fmt;
 use std::ptr::NonNull;
@@ -71,7 +71,7 @@ unsafe impl Send for Managed {}
 unsafe impl Sync for Managed {}
 
 fn refuse<T>(operation: &'static str, problem: impl Into<String>, help: &'static str) -> Result<T> {
-    Err(Error::Dlpack { operation, problem: problem.into(), help })
+    Err(Error::Dlpack(Refused { operation, problem: problem.into(), help }))
 }
 
 /// The error of a pointer that has been taken.

@@ -18,6 +18,7 @@ const UNSAFE_DIRS: &[&str] = &[
     "titan-amd/src/runtime/",
     "cuda-emulator/src/runtime/",
     "hip-emulator/src/runtime/",
+    "examples/dlpack/src/",
 ];
 
 /// Places elsewhere: the file, and the words around the `unsafe`.
