@@ -206,7 +206,7 @@ fn tensors_of_others_come_by_dlpack() {
 fn tensors_go_out_by_dlpack() {
     in_every_order("tensors_go_out_by_dlpack", || {
         let dev = device();
-        let mut x = dev.zeros([1 << 20]).unwrap();
+        let mut x = dev.zeros([1 << 10]).unwrap();
         fill(&mut x, 3.0).launch(&dev.stream().unwrap()).unwrap();
         let before = dev.memory_use().unwrap().tensors;
         let managed = dlpack::export(x).unwrap();
@@ -216,7 +216,7 @@ fn tensors_go_out_by_dlpack() {
         let other = dlpack::export(again).unwrap();
         assert_eq!(other.tensor().data, address);
         let x = other.into_tensor().unwrap().into_tensor::<f32, 1>().unwrap();
-        assert_eq!((x.to_vec().unwrap()[1 << 19], dev.memory_use().unwrap().tensors), (3.0, before));
+        assert_eq!((x.to_vec().unwrap()[1 << 9], dev.memory_use().unwrap().tensors), (3.0, before));
         drop(x);
         assert_eq!(dev.memory_use().unwrap().tensors, before - 1);
         let shared = Arc::new(DynTensor::from(dev.full([5], 2.0f32).unwrap()));
