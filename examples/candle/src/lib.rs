@@ -1,4 +1,4 @@
-//! Operators of candle that are TITAN kernels, for the CPU and for NVIDIA GPUs: one file each, the kernel and what makes it an operator.
+//! Operators of candle that are TITAN kernels, on the CPU: one file each, the kernel and what makes it an operator.
 //!
 //! | operator | like candle's | inputs, output |
 //! |---|---|---|

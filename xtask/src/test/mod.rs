@@ -24,9 +24,6 @@ const MINUTES: (u64, u64, u64) = (5, 4, 60);
 /// Packages that are workspaces of their own, which only the full depth builds.
 const SEPARATE: [&str; 3] = ["examples/decoder", "examples/candle", "examples/dlpack"];
 
-/// Runs the tests of one more, on a machine with a C compiler: it makes what stands for a CUDA toolkit.
-const WITH_TOOLKIT: &str = "examples/candle/cuda/test.sh";
-
 /// Runs the tests that are asked for; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
 pub(crate) fn run(args: &[String]) -> io::Result<bool> {
@@ -126,7 +123,7 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
         println!("and blocks of the book");
     }
     if !separate {
-        println!("and tests of {} or {WITH_TOOLKIT}", SEPARATE.join(", "));
+        println!("and tests of {}", SEPARATE.join(", "));
     }
     Ok(passed && documented && told && separate)
 }
@@ -140,12 +137,7 @@ fn separate_workspaces() -> io::Result<bool> {
         let manifest = Path::new(package).join("Cargo.toml");
         passed &= cargo().args(["test", "--locked", "--manifest-path"]).arg(manifest).status()?.success();
     }
-    println!("\n{WITH_TOOLKIT}, in a workspace of its own");
-    if !cfg!(target_os = "linux") || std::process::Command::new("cc").arg("--version").output().is_err() {
-        println!("SKIPPED {WITH_TOOLKIT}: it needs Linux and a C compiler");
-        return Ok(passed);
-    }
-    Ok(passed & std::process::Command::new("sh").arg(WITH_TOOLKIT).status()?.success())
+    Ok(passed)
 }
 
 /// Runs the examples in README.md, docs/language.md, docs/host.md, docs/memory.md and in the documentation of the libraries; whether all passed.
