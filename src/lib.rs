@@ -151,14 +151,14 @@ pub use error::{Error, Location, Refused, Result};
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
 pub use runtime::Stored;
 #[cfg(any(feature = "cpu", feature = "cuda"))]
-pub use runtime::{Place, Strided};
-#[cfg(any(feature = "cpu", feature = "cuda"))]
 pub use runtime::dlpack;
 pub use runtime::{
-    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor, DynView, DynViewMut,
-    ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK, MemoryUse,
-    Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
+    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor, DynView,
+    DynViewMut, ElemChoice, Event, Exclusive, GenericArg, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK,
+    MemoryUse, Registers, Stream, Tensor, Timer, VariantInfo, View, ViewMut, kernels,
 };
+#[cfg(any(feature = "cpu", feature = "cuda"))]
+pub use runtime::{Place, Strided};
 /// An element type as a value: `T::ELEM`, `tensor.elem()`.
 pub use titan_core::ir::Elem as ElemType;
 

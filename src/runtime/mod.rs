@@ -85,9 +85,9 @@ pub use layout::MAX_RANK;
 pub(crate) use layout::were;
 pub use memory_use::MemoryUse;
 pub use reference::{HostTensor, Reference};
-pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cudarc"))]
 pub use stored::Stored;
+pub use stream::Stream;
 #[cfg(any(feature = "cpu", feature = "cuda"))]
 pub use strided::{Place, Strided};
 pub use tensor::Tensor;
