@@ -56,7 +56,7 @@ pub unsafe extern "C" fn titan_softmax(
     text: *mut c_char,
     room: usize,
 ) -> i32 {
-    let run = || -> Result<()> {
+    let mut run = || -> Result<()> {
         // SAFETY: the caller's.
         let x = unsafe { Managed::take(x) }?.into_view()?;
         let mut y = DynTensor::zeros(x.device(), x.elem(), x.shape())?;
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn titan_softmax(
 /// As of [`titan_softmax`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn titan_triple(x: &mut *mut DLManagedTensorVersioned, text: *mut c_char, room: usize) -> i32 {
-    let run = || -> Result<()> {
+    let mut run = || -> Result<()> {
         // SAFETY: the caller's.
         let mut x = unsafe { Managed::take(x) }?.into_tensor()?;
         dispatch!(triple::<_>(&mut x)).sync()

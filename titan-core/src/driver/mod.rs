@@ -54,7 +54,6 @@ use crate::target::Target;
 use crate::verify::Verified;
 use cluster::NoCluster;
 use log::{Alternative, Log, Why};
-use overlap::with_overlapped;
 use road::{InStages, Stop};
 use rule::Filled;
 
@@ -425,7 +424,7 @@ fn prepared(
         filled.log.add(Alternative::Cluster, Why::NoCluster(why));
     }
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
-    filled.schedule.bodies = with_overlapped(&laid_out, &filled, |kernel, ahead| order::choose(kernel, ahead, target));
+    filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, |k, ahead| order::choose(k, ahead, target));
     let loops = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled, kernel.sig.scheduler.is_some()),
         Scheduler::Rule => None,
@@ -474,7 +473,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
     if filled.schedule.bodies.is_empty() {
-        filled.schedule.bodies = with_overlapped(&laid_out, &filled, order::staged);
+        filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, order::staged);
     }
     if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";

@@ -1,3 +1,5 @@
+//! Each operator beside its counterpart of candle's, in each element type, for contiguous tensors and for parts of transposed ones.
+
 use crate::{DTYPES, difference, numbers, scattered, tolerance};
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_operators::{add_assign, attention, rms_norm, rope, swiglu, w4a16};
