@@ -9,7 +9,7 @@ use super::order::{bodies, uses};
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Pipe, Planned, TtgOp, Ty, Value};
+use crate::ir::{Def, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Planned, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
 use crate::verify::Verified;
 
@@ -109,11 +109,7 @@ impl Ring {
         }
         let carried = rings.iter().all(|ring| ring.carried);
         let pipes: Vec<Pipe> = rings.iter().map(|ring| ring.pipe).collect();
-        let Parts { fills, waits, mut named } = Parts::of(kernel, ops, &pipes, carried)?;
-        // The names of what is fetched are as far ahead as what is copied.
-        let fetches = |id: &&OpId| is_fetch(kernel, **id) && kernel.op(**id).results.iter().any(|v| named.contains(v));
-        let fetched: Vec<OpId> = ops.iter().filter(fetches).copied().collect();
-        named.extend(fetched.iter().flat_map(|id| kernel.op(*id).args.iter().copied()));
+        let Parts { fills, waits, named } = Parts::of(kernel, ops, &pipes, carried)?;
         // As many stages are held as there are iterations ahead, and one more, each with so many fills. Behind the wait that shows that a stage
         // was read, its slot is filled at once, and there is none more.
         let enough = |ring: &&Prefetched| {
@@ -249,16 +245,8 @@ fn needed_ahead(
             open.extend(kernel.operands_within(id));
         }
     }
-    let (mut ahead, mut made, mut fetched) = (SortedSet::new(), SortedSet::new(), SortedSet::new());
+    let (mut ahead, mut made) = (SortedSet::new(), SortedSet::new());
     for id in ops.iter().filter(|id| used.contains(id)) {
-        if is_fetch(kernel, *id) {
-            // It is outside of the branch that guards what its coordinates would need.
-            if carried || uses(kernel, *id, &made) {
-                return None;
-            }
-            fetched.insert(*id);
-            continue;
-        }
         let names_rows = matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
         let again = names_rows || modulo::is_renewable(kernel, *id, false);
         if !again && (carried || !modulo::may_be_guarded(kernel, *id)) {
@@ -270,9 +258,8 @@ fn needed_ahead(
         }
     }
     // These would change places with writes of earlier iterations, and those that may fail with what shows that others came before.
-    let (mut shows, mut updates) = (false, false);
+    let mut shows = false;
     let mut look = |id: OpId, op: &Op| {
-        updates |= op.kind.effect() == Effect::Atomic;
         let of_tensor = |access: &Access| access.writes && access.on == On::Tensor;
         let others = matches!(op.kind.effect(), Effect::Trap | Effect::Print) && !ahead.contains(&id);
         shows |= others || traffic(&op.kind).accesses.iter().flatten().any(of_tensor);
@@ -281,14 +268,5 @@ fn needed_ahead(
         look(*id, kernel.op(*id));
         kernel.op(*id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut look));
     }
-    // Atomic updates are in order with all reads of tensors.
-    let in_order = ahead.is_empty() || !shows;
-    let in_order = in_order && (fetched.is_empty() || !updates);
-    ahead.extend(fetched.iter().copied());
-    in_order.then_some(ahead)
-}
-
-/// Whether an operation loads a tile to registers for a copy.
-pub(super) fn is_fetch(kernel: &Kernel, id: OpId) -> bool {
-    matches!(kernel.op(id).kind, OpKind::Local(LocalOp::Fetch { .. }))
+    (ahead.is_empty() || !shows).then_some(ahead)
 }

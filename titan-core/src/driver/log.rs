@@ -38,8 +38,6 @@ pub(super) enum Alternative {
     /// So many slots for these tiles.
     Slots(u32, String),
     Ahead(String, Loc),
-    /// Loads of the tiles of the next iteration, which wait in registers.
-    Fetched,
     Unmasked,
     /// The second of two MMAs of a loop one iteration late.
     Overlap,
@@ -220,7 +218,6 @@ fn sentence(what: &Alternative, why: &Why, tiles: &[String]) -> String {
         },
         Alternative::Slots(slots, tiles) => format!("not {} for {tiles}: {why}", counted(*slots, "slot")),
         Alternative::Ahead(tile, loc) => format!("{tile} is not copied ahead: {why}{}", at_line(*loc)),
-        Alternative::Fetched => format!("nothing is loaded for the next iteration of loops: {why}"),
         Alternative::Unmasked => format!("no loop of its own for iterations without masks: {why}"),
         Alternative::Overlap => format!("the MMAs of a loop do not overlap: {why}"),
         Alternative::Grouped => format!("programs are not numbered in groups of rows: {why}"),

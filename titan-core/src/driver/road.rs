@@ -279,15 +279,10 @@ pub fn followed(
     (distance, carried): (u32, bool),
     told: Told<'_>,
 ) -> Result<Kernel, LowerError> {
+    let laid_out = lay_out::lay_out(kernel, plan)?;
     let rings = if distance > 0 { kernel.pipes.len() } else { 0 };
     let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
-    let mut own = plan.clone();
-    if plan.target.fetches {
-        own.fetched = ahead.iter().map(|ring| ring.pipe).collect();
-    }
-    let plan = &own;
-    let laid_out = lay_out::lay_out(kernel, plan)?;
-    let bodies = order::choose(&laid_out, &ahead, &plan.target);
+    let bodies = order::choose(&laid_out, &ahead);
     let made = InStages::of(&laid_out, &bodies).and_then(|made| {
         let [_, loops] = made.kernels(false);
         barriers(kernel, plan, (&laid_out, &bodies), &loops, told)
@@ -327,7 +322,7 @@ pub(super) fn estimate(
         }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
-    let held = Held::of(&program, &plan.target).with_fetched(&laid_out);
+    let held = Held::of(&program, &plan.target);
     accumulators::check(&program, &plan.target, &held)?;
     Ok((Estimate::of(&program, bytes, &held), late))
 }

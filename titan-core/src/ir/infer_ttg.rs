@@ -111,9 +111,7 @@ fn produce(conditional: bool, args: &[Ty]) -> Types {
         [Ty::Token(Token::Slot, _), rest @ ..] if !conditional => rest,
         _ => return Err(operands("a slot, what to copy and, if it may be skipped, a condition", args)),
     };
-    // What was fetched is there already, so that nothing of it can be skipped.
-    let is_copied = |ty: &Ty| matches!(ty, Ty::Source(..)) || !conditional && matches!(ty, Ty::Tile(..));
-    let fits = !sources.is_empty() && sources.iter().all(is_copied);
+    let fits = !sources.is_empty() && sources.iter().all(|s| matches!(s, Ty::Source(..)));
     if fits { Ok(vec![]) } else { Err(operands("a slot and what to copy", args)) }
 }
 

@@ -3,8 +3,6 @@
 pub(crate) mod both;
 mod chains;
 mod elements;
-mod fetches;
 pub(crate) mod products;
 mod random;
-mod roles;
 mod tree;

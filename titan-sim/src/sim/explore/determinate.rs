@@ -112,7 +112,6 @@ fn is_of(op: &Op) -> bool {
             | LocalOp::Store
             | LocalOp::Load
             | LocalOp::Copy { .. }
-            | LocalOp::Fetch { .. }
             | LocalOp::Guard
             | LocalOp::Slice { .. }
             | LocalOp::Reshape(_)
