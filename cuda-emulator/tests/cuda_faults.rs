@@ -59,8 +59,10 @@ const AFTER: [(&str, &str); 8] = [
 ];
 
 /// Calls that graphs of launches do not lead to: kernels with much shared memory and such without a grid of their own,
-/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times, counts and captures (cuda_host.rs); and the last resort, beside which nothing else may fail.
-const ELSEWHERE: [&str; 16] = [
+/// devices without pools, memory of others, tensor maps (tensor_launches.rs), times, counts and captures (cuda_host.rs), tensors that are given
+/// away (cuda_exchange.rs); and the last resort, beside which nothing else may fail.
+const ELSEWHERE: [&str; 17] = [
+    "cuCtxSynchronize",
     "cuEventElapsedTime",
     "cuStreamBeginCapture_v2",
     "cuStreamEndCapture",

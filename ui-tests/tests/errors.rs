@@ -1,3 +1,4 @@
+//! tidy: table
 //! The errors as a whole: every code has a page and a case, every case a twin that compiles, and no message speaks of what
 //! users do not know.
 
