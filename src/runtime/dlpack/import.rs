@@ -57,7 +57,7 @@ impl Managed {
         let DLTensor { data, dtype, byte_offset, .. } = *self.tensor();
         let elem = elements::from_dlpack(operation, dtype, self.flags() & abi::SUBBYTE_PADDED != 0)?;
         let (shape, strides) = self.axes(operation)?;
-        let strides = strides.map(|strides| strides.to_vec());
+        let strides = strides.map(<[i64]>::to_vec);
         let shape: Vec<usize> = numbers(operation, "extent", shape)?;
         let strides = strides.map(|strides| numbers(operation, "stride", &strides)).transpose()?;
         let too_far = "the elements reach beyond the memory that a program can have";

@@ -54,7 +54,7 @@ impl Run<'_> {
                     BinOp::Xor => x ^ y,
                     BinOp::Min => x.min(y),
                     BinOp::Max => x.max(y),
-                    BinOp::MulHi => (i64::from(x) * i64::from(y) >> 32) as i32,
+                    BinOp::MulHi => ((i64::from(x) * i64::from(y)) >> 32) as i32,
                     BinOp::Powf => panic!("not of integers"),
                     BinOp::Shl if (0..32).contains(&y) => x.wrapping_shl(y.cast_unsigned()),
                     BinOp::Shr if (0..32).contains(&y) => x >> y,

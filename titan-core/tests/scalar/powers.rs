@@ -80,7 +80,7 @@ fn operands(random: &mut Random, i: u32, limit: f64) -> (f64, f64) {
     };
     let most = limit / x.log2().abs().max(1e-3);
     let y = unit * most;
-    (x, if i % 3 == 0 { y.round() } else { y })
+    (x, if i.is_multiple_of(3) { y.round() } else { y })
 }
 
 fn unit(x: f64, digits: i32, least: i32) -> f64 {

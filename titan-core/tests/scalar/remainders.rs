@@ -50,7 +50,7 @@ fn pairs(random: &mut Random, i: u32) -> (f64, f64) {
             (near(y * (n as f64 + 0.5), p), y)
         }
         // Exponents as far apart as possible.
-        _ => (single(p & 0x007f_ffff | 0x7f00_0000), single(q & 0x807f_ffff | r % 3 << 23)),
+        _ => (single(p & 0x007f_ffff | 0x7f00_0000), single(q & 0x807f_ffff | (r % 3) << 23)),
     }
 }
 
@@ -126,7 +126,7 @@ fn remainders_of_doubles_are_rusts() {
             // Exponents as far apart as possible, of subnormal divisors too.
             3 => (
                 f64::from_bits(p | 0x7f00_0000_0000_0000 & !(1 << 52)),
-                f64::from_bits(q & 0x800f_ffff_ffff_ffff | r % 3 << 52),
+                f64::from_bits(q & 0x800f_ffff_ffff_ffff | (r % 3) << 52),
             ),
             // Integers.
             _ => ((p >> 11) as f64, (q >> (11 + r % 53)) as f64),
