@@ -47,8 +47,11 @@ impl Choice {
 impl Code {
     /// The code that [`run`](Self::run) or [`give`](Self::give) would run.
     #[cfg_attr(
-        not(any(feature = "cpu", feature = "simulator")),
-        expect(unused_variables, reason = "other devices have several targets")
+        any(
+            not(any(feature = "cpu", feature = "simulator")),
+            not(any(feature = "cuda", feature = "hip", feature = "emulator"))
+        ),
+        expect(unused_variables, reason = "some devices have one target, others several")
     )]
     pub(crate) fn choice(&self, device: &Device, call: &Call<'_>) -> Result<Choice> {
         match self {
