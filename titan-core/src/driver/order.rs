@@ -72,7 +72,8 @@ pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     found
 }
 
-fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<Planned> {
+/// The places of operations, in their program order, by their order in a schedule.
+pub(super) fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u16) -> Vec<Planned> {
     let place = |id: &OpId| {
         let order = ordered.iter().position(|other| other == id).unwrap_or(0);
         Planned { stage: stage(id), order: u16::try_from(order).unwrap_or(u16::MAX) }

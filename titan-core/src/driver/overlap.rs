@@ -34,7 +34,7 @@
 //! Deliberately absent: whether the order is legal, which the checker of expanded loops shows; more products that are late, or more than one
 //! iteration.
 
-use super::order::{annotate, bodies};
+use super::order::{annotate, bodies, places};
 use super::rule::Filled;
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
@@ -73,7 +73,7 @@ pub(super) fn overlapped(kernel: &Kernel, late: Late) -> (Vec<Body>, Late) {
             let scheduled = annotate(kernel, std::slice::from_ref(&body))?;
             modulo::expand(&scheduled).is_ok().then_some(body)
         };
-        let two = if late.second { Two::of(kernel, body).and_then(|two| two.places(kernel)) } else { None };
+        let two = if late.second { Two::of(kernel, body).map(|two| two.places(kernel)) } else { None };
         let second = two.and_then(carried_out);
         let released = if late.released && second.is_none() { released_late(kernel, body) } else { None };
         let released = released.and_then(carried_out);
@@ -130,12 +130,7 @@ fn released_late(kernel: &Kernel, body: Block) -> Option<Vec<Planned>> {
     if least.is_none_or(|least| least < 2) {
         return None;
     }
-    let order = [here, late.clone()].concat();
-    let place = |id: &OpId| {
-        let at = order.iter().position(|other| other == id)?;
-        Some(Planned { stage: u16::from(late.contains(id)), order: u16::try_from(at).ok()? })
-    };
-    ops.iter().map(place).collect()
+    Some(places(ops, &[here, late.clone()].concat(), |id| u16::from(late.contains(id))))
 }
 
 /// The operations of a body with two products of warpgroups.
@@ -205,16 +200,8 @@ impl<'k> Two<'k> {
         // Operand A depends on the first product, or there would be nothing to overlap with.
         let scores = *kernel.op(first.wait).results.first()?;
         let a = second.operand(kernel, 0)?;
-        let mut open = vec![a];
-        let mut depends = false;
-        let mut seen = SortedSet::new();
-        // This ends: each operation is looked at once.
-        while let Some(value) = open.pop() {
-            depends |= value == scores;
-            let made = ops.iter().copied().find(|id| kernel.op(*id).results.contains(&value));
-            open.extend(made.filter(|id| seen.insert(*id)).into_iter().flat_map(|id| kernel.operands_within(id)));
-        }
-        if !depends {
+        let of_scores = from(kernel, ops, scores);
+        if a != scores && !of_scores.iter().any(|id| kernel.op(*id).results.contains(&a)) {
             return None;
         }
         let issued = issued(kernel, ops, second)?;
@@ -234,7 +221,7 @@ impl<'k> Two<'k> {
     }
 
     /// The stage and the place of each operation.
-    fn places(&self, kernel: &Kernel) -> Option<Vec<Planned>> {
+    fn places(&self, kernel: &Kernel) -> Vec<Planned> {
         let [issue_first, end_first] = &self.first;
         let [issue_second, end_second] = &self.second;
         let is_late = |id: &OpId| issue_second.contains(id) || end_second.contains(id);
@@ -254,13 +241,7 @@ impl<'k> Two<'k> {
         let mut order: Vec<OpId> = self.ops.to_vec();
         // A stable order: operations of one group keep the order of the program.
         order.sort_by_key(group);
-        self.ops
-            .iter()
-            .map(|id| {
-                let place = order.iter().position(|other| other == id)?;
-                Some(Planned { stage: u16::from(is_late(id)), order: u16::try_from(place).ok()? })
-            })
-            .collect()
+        places(self.ops, &order, |id| u16::from(is_late(id)))
     }
 }
 

@@ -220,7 +220,7 @@ impl Edit {
     }
 
     /// Gives a value the user's name of another one, and its layout.
-    fn like(&mut self, new: Value, old: Value) {
+    pub(crate) fn like(&mut self, new: Value, old: Value) {
         let ValueData { name, place, .. } = self.kernel.value(old).clone();
         let data = &mut self.kernel.values[new.index()];
         (data.name, data.place) = (name, place);

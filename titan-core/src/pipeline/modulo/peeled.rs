@@ -40,10 +40,10 @@
 //! which `lo + step` may wrap.
 
 use super::early::Beyond;
-use super::steady::{Made, Slot, Steady, is_renewable, rename};
+use super::steady::{Made, Steady, is_renewable, rename};
 use super::{Violation, is_left};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, ForKind, Kernel, NvOp, Op, OpId, OpKind, Origin, Pred, TtgOp, Ty, Value, ValueData};
+use crate::ir::{BinOp, ForKind, Kernel, NvOp, Op, OpId, OpKind, Pred, TtgOp, Ty, Value};
 use crate::pipeline::edit::Edit;
 
 /// The last stage of a peeled loop, and how it treats iterations that do not exist.
@@ -128,27 +128,6 @@ impl Steady {
         Some(in_flight)
     }
 
-    /// Passes on what the steady loop carries: of what the original loop carried, that which is used.
-    pub(super) fn pass_on_kept(&mut self) -> Made<()> {
-        let (mut passed, mut of_slots) = (SortedMap::new(), Vec::new());
-        // This ends: each place is passed on once, and there are at most as many slots of a value as its lead.
-        loop {
-            if let Some(place) = self.kept.iter().copied().find(|place| !passed.contains_key(place)) {
-                let next = self.next[place];
-                // The loop carries its counter, as that of the operations which run ahead is another one.
-                let name = if self.counter == Some(next) { self.slot(next, 0)? } else { self.at(next, 0)? };
-                passed.insert(place, name);
-            } else if let Some(Slot { value, lead, .. }) = self.slots.get(of_slots.len()).copied() {
-                of_slots.push(self.at(value, lead + 1)?);
-            } else {
-                break;
-            }
-        }
-        let args = passed.values().copied().chain(of_slots).collect();
-        self.edit.kernel.ops[self.end.index()].args = args;
-        Ok(())
-    }
-
     /// Takes out what the original loop carried and the steady loop does not.
     fn drop_others(&mut self) {
         let (looped, body) = (self.looped, self.body);
@@ -206,20 +185,9 @@ impl Steady {
         if !is_renewable(&self.edit.kernel, makes, false) {
             return self.violation(makes, "a value of the last iteration that cannot be computed again");
         }
-        let Some(Op { kind, args, results, loc, .. }) = self.was.get(&makes).cloned() else { return Ok(value) };
         // Operands are results of earlier operations of the body, so this recursion ends.
-        let names = args.into_iter().map(|arg| self.behind(arg, last)).collect::<Made<Vec<Value>>>()?;
-        let types: Vec<Ty> = results.iter().map(|v| self.edit.kernel.ty(*v)).collect();
-        self.edit.loc = loc;
-        self.edit.origin = self.edit.kernel.op(makes).origin.map(|origin| Origin { ahead: 0, ..origin });
-        let copies = self.edit.raw(kind, &names, &types, Vec::new());
-        self.edit.origin = None;
-        for (result, copy) in results.into_iter().zip(copies) {
-            let ValueData { name, place, .. } = self.edit.kernel.value(result).clone();
-            let data = &mut self.edit.kernel.values[copy.index()];
-            (data.name, data.place) = (name, place);
-            self.beyond_last.insert((result, 0), copy);
-        }
+        let again = self.made_again(makes, 0, |steady, arg| steady.behind(arg, last))?;
+        self.beyond_last.extend(again.into_iter().map(|(result, copy)| ((result, 0), copy)));
         Ok(self.beyond_last.get(&(value, 0)).copied().unwrap_or(value))
     }
 
@@ -280,11 +248,7 @@ impl Steady {
         kernel.ops[branch.index()].origin = origin;
         kernel.ops[branch.index()].planned = planned.and(kernel.op(looped).planned);
         kernel.ops[looped.index()].planned = None;
-        for (old, new) in results.iter().zip(&given) {
-            let ValueData { name, place, .. } = kernel.value(*old).clone();
-            let data = &mut kernel.values[new.index()];
-            (data.name, data.place) = (name, place);
-        }
+        results.iter().zip(&given).for_each(|(old, new)| self.edit.like(*new, *old));
         self.edit.put_before(self.around, looped);
         self.edit.take_out(self.around, looped);
         self.drop_others();

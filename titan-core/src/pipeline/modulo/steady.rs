@@ -5,7 +5,7 @@ use super::early::{Beyond, Early, of_ring};
 use super::runs::Run;
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Pred, TtgOp, Ty, Value, ValueData};
+use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Pred, TtgOp, Ty, Value};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
@@ -138,13 +138,10 @@ impl Steady {
             // All slots must be known before values are passed on: the terminator has one operand for each of them, and
             // passing one on may add another.
             self.carry_beyond()?;
-            match &last {
-                Some(last) => {
-                    self.carry_to(last)?;
-                    self.pass_on_kept()?;
-                }
-                None => self.pass_on()?,
+            if let Some(last) = &last {
+                self.carry_to(last)?;
             }
+            self.pass_on()?;
         }
         let mut ops = std::mem::take(&mut self.edit.pending);
         ops.push(self.end);
@@ -344,25 +341,30 @@ impl Steady {
 
     /// Computes the results of an operation again, `lead` iterations ahead. The operation may be renamed already, so this goes by what it was.
     fn renew(&mut self, makes: OpId, lead: u16) -> Made<()> {
-        let Some(Op { kind, args, results, loc, .. }) = self.was.get(&makes).cloned() else { return Ok(()) };
-        let mut names = Vec::new();
         // The operands are instances of the same iteration. They are results of earlier operations of the body or
         // carried values, so this recursion ends as that of `at` does.
-        for arg in args {
-            names.push(self.at(arg, lead)?);
-        }
+        let again = self.made_again(makes, lead, |steady, arg| steady.at(arg, lead))?;
+        self.again.extend(again.into_iter().map(|(result, copy)| ((result, lead), copy)));
+        Ok(())
+    }
+
+    /// Adds an operation of the body again, as it was, for an iteration so far ahead; its results, each with its copy. `find` says what its operands
+    /// are there.
+    pub(super) fn made_again(
+        &mut self,
+        makes: OpId,
+        ahead: u16,
+        mut find: impl FnMut(&mut Self, Value) -> Made<Value>,
+    ) -> Made<Vec<(Value, Value)>> {
+        let Some(Op { kind, args, results, loc, .. }) = self.was.get(&makes).cloned() else { return Ok(Vec::new()) };
+        let names = args.into_iter().map(|arg| find(self, arg)).collect::<Made<Vec<Value>>>()?;
         let types: Vec<Ty> = results.iter().map(|v| self.edit.kernel.ty(*v)).collect();
         self.edit.loc = loc;
-        self.edit.origin = self.edit.kernel.op(makes).origin.map(|origin| Origin { ahead: lead, ..origin });
+        self.edit.origin = self.edit.kernel.op(makes).origin.map(|origin| Origin { ahead, ..origin });
         let copies = self.edit.raw(kind, &names, &types, Vec::new());
         self.edit.origin = None;
-        for (result, copy) in results.into_iter().zip(copies) {
-            let ValueData { name, place, .. } = self.edit.kernel.value(result).clone();
-            let data = &mut self.edit.kernel.values[copy.index()];
-            (data.name, data.place) = (name, place);
-            self.again.insert((result, lead), copy);
-        }
-        Ok(())
+        results.iter().zip(&copies).for_each(|(result, copy)| self.edit.like(*copy, *result));
+        Ok(results.into_iter().zip(copies).collect())
     }
 
     /// The counter of the loop, `lead` iterations ahead.
@@ -416,31 +418,40 @@ impl Steady {
         let Some(arg) = self.edit.carry(self.looped, self.body, initial) else {
             return self.violation(self.looped, "a loop that carries nothing");
         };
-        let (place, name) = (self.edit.kernel.value(value).place, self.edit.kernel.value(value).name.clone());
-        self.edit.kernel.values[arg.index()].place = place;
-        self.edit.kernel.values[arg.index()].name = name;
+        self.edit.like(arg, value);
         let after = self.edit.kernel.op(self.looped).results.get(results).copied().unwrap_or(arg);
-        self.edit.kernel.values[after.index()].place = place;
+        self.edit.kernel.values[after.index()].place = self.edit.kernel.value(value).place;
         self.slots.push(Slot { value, lead, arg, after });
         Ok(arg)
     }
 
-    /// Passes on what the steady loop carries.
+    /// Passes on what the steady loop carries: what the original loop carried, of a peeled loop that which is used, and the instances of values that
+    /// cross stages.
     fn pass_on(&mut self) -> Made<()> {
-        let mut args = Vec::new();
-        for next in self.next.clone() {
-            args.push(self.at(next, 0)?);
+        let peeled = self.beyond == Beyond::Peeled;
+        if !peeled {
+            self.kept.extend(0..self.carried.len());
         }
+        let (mut passed, mut of_slots) = (SortedMap::new(), Vec::new());
         // To pass on an instance that was computed several iterations ahead, the steady loop carries further ones, up to the lead of the
         // operation that computes it.
-        let mut passed = 0;
         // This ends although `at` may append slots: one for (v, c) appends at most (v, c + 1), and only while c + 1 is
         // below the lead of what computes v. At that lead, `at` gives the result itself. So there are at most as many
-        // slots of v as its lead.
-        while let Some(Slot { value, lead, .. }) = self.slots.get(passed).copied() {
-            args.push(self.at(value, lead + 1)?);
-            passed += 1;
+        // slots of v as its lead. Each place is passed on once.
+        loop {
+            if let Some(place) = self.kept.iter().copied().find(|place| !passed.contains_key(place)) {
+                let next = self.next[place];
+                // A peeled loop carries its counter, as that of the operations which run ahead is another one.
+                let is_counter = peeled && self.counter == Some(next);
+                let name = if is_counter { self.slot(next, 0)? } else { self.at(next, 0)? };
+                passed.insert(place, name);
+            } else if let Some(Slot { value, lead, .. }) = self.slots.get(of_slots.len()).copied() {
+                of_slots.push(self.at(value, lead + 1)?);
+            } else {
+                break;
+            }
         }
+        let args = passed.values().copied().chain(of_slots).collect();
         self.edit.kernel.ops[self.end.index()].args = args;
         Ok(())
     }

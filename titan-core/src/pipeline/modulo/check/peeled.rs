@@ -25,7 +25,7 @@
 
 use super::frame::Frame;
 use super::labels::{At, Label, is_computed};
-use super::rewritten::{Loop, leaves, meant};
+use super::rewritten::{Loop, leaves};
 use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange, touches};
 use crate::ir::{Block, ForKind, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value};
 
@@ -135,21 +135,7 @@ impl<'k> Check<'k> {
                 self.iterate(&made, turn, &mut state)?;
             }
         }
-        // The step, from the head of any iteration to the next one, and from there to the end.
-        let any = At { relative: true, n: 0 };
-        self.find(any.later(made.reach));
-        let frame = self.frame(looped)?;
-        let state_of = |frame: &Frame| made.meanings.iter().map(|(v, c)| frame.get(*v, any.later(*c))).collect();
-        let Some(mut state): Option<Vec<_>> = state_of(frame) else { return refuse(looped, "it is not executed") };
-        frame.counts = made.leads.clone();
-        self.last(&made, parts, any, &state)?;
-        self.iterate(&made, any, &mut state)?;
-        let next = any.later(1);
-        self.find(next.later(made.reach));
-        if !meant(self.frame(looped)?, next, &made.meanings, &state) {
-            return refuse(looped, "it carries a value that belongs to another iteration");
-        }
-        Ok(())
+        self.for_any(&made, |check, any, state| check.last(&made, parts, any, state))
     }
 
     /// Compares the accumulator of a product with the one before. It is the result of a product that was waited for, or that product in flight.

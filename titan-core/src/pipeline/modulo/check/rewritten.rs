@@ -78,25 +78,36 @@ impl<'k> Check<'k> {
         // compared, below its operands for a number of iterations that is any number.
         self.leave(&made, unit.rest, At { relative: false, n: iterations }, &state)?;
         self.balanced(&made, iterations)?;
+        self.for_any(&made, |check, any, state| check.leave(&made, unit.rest, any, state))
+    }
+
+    /// The step of the induction: from the head of an iteration that is any number, the loop ends as `ends` says, or it goes on to the head of the next
+    /// one.
+    pub(super) fn for_any(
+        &mut self,
+        made: &Loop<'k>,
+        ends: impl FnOnce(&mut Self, At, &[Label]) -> Checked,
+    ) -> Checked {
+        let looped = made.looped;
         // What is carried is what the meanings say, whatever the number of the iteration is: in the last one, and in any other.
         let any = At { relative: true, n: 0 };
         self.find(any.later(made.reach));
         let frame = self.frame(looped)?;
         // The hypothesis of the induction: at the head of iteration i, each place holds what it is stated to hold. The
-        // base is the check of iteration 0 above. From here on i has no other property than to be a number.
+        // base is the check of the first iterations. From here on i has no other property than to be a number.
         let state_of = |frame: &Frame| made.meanings.iter().map(|(v, c)| frame.get(*v, any.later(*c))).collect();
         let Some(mut state): Option<Vec<Label>> = state_of(frame) else { return refuse(looped, "it is not executed") };
         // Counts are relative to i as well: behind iteration i - 1, an operation of lead a was executed for all
         // iterations below i + a.
         frame.counts = made.leads.clone();
-        self.leave(&made, unit.rest, any, &state)?;
+        ends(self, any, &state)?;
         // What follows the loop has been counted, too. The next iteration begins with the counts of the head again:
         // either the loop ends or it goes on.
         self.frame(looped)?.counts = made.leads.clone();
-        self.iterate(&made, any, &mut state)?;
+        self.iterate(made, any, &mut state)?;
         let next = any.later(1);
         self.find(next.later(made.reach));
-        // The step of the induction: what is passed on is what the places are stated to hold one iteration later.
+        // What is passed on is what the places are stated to hold one iteration later.
         if !meant(self.frame(looped)?, next, &made.meanings, &state) {
             return refuse(looped, "it carries a value that belongs to another iteration");
         }
@@ -449,7 +460,7 @@ fn may_be_beyond(kind: &OpKind) -> bool {
 }
 
 /// Whether these are the labels of what a loop carries at the beginning of an iteration.
-pub(super) fn meant(frame: &Frame, turn: At, meanings: &[(Value, i32)], state: &[Label]) -> bool {
+fn meant(frame: &Frame, turn: At, meanings: &[(Value, i32)], state: &[Label]) -> bool {
     let mut all = meanings.iter().zip(state);
     all.all(|((value, ahead), label)| *ahead >= 0 && frame.get(*value, turn.later(*ahead)) == Some(*label))
 }
