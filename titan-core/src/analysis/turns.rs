@@ -25,7 +25,7 @@ use crate::ir::{Block, Def, Effect, ForKind, Kernel, Loc, Op, OpId, OpKind, Pipe
 
 /// A role that consists of a loop over the tiles of its program.
 #[derive(Clone, Copy, Debug)]
-pub struct Walk {
+pub struct TileLoop {
     /// The operation of the loop.
     pub looped: OpId,
     /// The body of the loop.
@@ -35,13 +35,13 @@ pub struct Walk {
 }
 
 /// The reason why a role is not such a loop, with its location.
-pub type NoWalk = (Loc, &'static str);
+pub type NoTileLoop = (Loc, &'static str);
 
 /// The loop over tiles of which the region of a role consists.
 ///
 /// # Errors
 /// The first operation that does not belong to such a loop, and the reason.
-pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
+pub fn tile_loop(kernel: &Kernel, region: Block) -> Result<TileLoop, NoTileLoop> {
     let mut found = None;
     for id in &kernel.block(region).ops {
         let op = kernel.op(*id);
@@ -53,7 +53,7 @@ pub fn walk(kernel: &Kernel, region: Block) -> Result<Walk, NoWalk> {
             if kernel.int_constant(lo) != Some(0) || kernel.int_constant(step) != Some(1) {
                 return Err((op.loc, "the loop over tiles does not begin at the first"));
             }
-            if found.replace(Walk { looped: *id, body: op.regions[0], tiles }).is_some() {
+            if found.replace(TileLoop { looped: *id, body: op.regions[0], tiles }).is_some() {
                 return Err((op.loc, "this is a second loop over tiles"));
             }
         } else if !(ends || op.kind.effect() == Effect::Pure && op.regions.is_empty()) {

@@ -10,12 +10,11 @@
 //!
 //! Deliberately absent: odd numbers of tiles, for which one program of the last cluster has no tile.
 
-use super::schedule::Cluster;
 use super::table::CLUSTER;
 use crate::analysis::cluster::Differing;
 use crate::ir::{Encoding, HostExpr, HostOp, Kernel, OpKind, Token, TtgOp, Ty};
 use crate::lay_out;
-use crate::pipeline::cluster::{NoDeal, deal, extent};
+use crate::pipeline::walk::{Cluster, NoWalk, Walk, extent};
 use crate::target::Target;
 use std::fmt;
 
@@ -29,7 +28,7 @@ pub(super) enum NoCluster {
     /// This is the one variant for launches whose outputs are not aligned, which must also serve those in which clusters do not pay off.
     AnyOutputs,
     /// Its tiles cannot be distributed to clusters.
-    NoDeal(NoDeal),
+    NoWalk(NoWalk),
     /// Adjacent tiles share no input tile that is copied in bulk and can be divided.
     NothingShared,
 }
@@ -40,7 +39,7 @@ impl fmt::Display for NoCluster {
             NoCluster::Machine => f.write_str("the target has no fast copies to several programs"),
             NoCluster::DoesNotPay => f.write_str("for launches with one tile along its axis"),
             NoCluster::AnyOutputs => f.write_str("there is one variant for outputs that are not aligned"),
-            NoCluster::NoDeal(why) => why.fmt(f),
+            NoCluster::NoWalk(why) => why.fmt(f),
             NoCluster::NothingShared => f.write_str("neighbouring tiles share no tile that is copied in bulk in parts"),
         }
     }
@@ -54,13 +53,15 @@ pub(super) fn choose(laid_out: &Kernel, target: &Target, without: Option<NoClust
     if !target.clusters {
         return Err(NoCluster::Machine);
     }
-    let dealt = [0, 1].map(|axis| deal(laid_out, CLUSTER, axis));
+    let clusters = [0, 1].map(|axis| Cluster { size: CLUSTER, axis });
+    let dealt =
+        clusters.map(|cluster| Walk { cluster: Some(cluster), ..Walk::default() }.to_clusters(laid_out.clone()));
     let [first, second] = dealt.each_ref().map(|kernel| kernel.as_ref().map_or(0, shared_bytes));
     match dealt {
-        [Err(why), Err(_)] => Err(NoCluster::NoDeal(why)),
+        [Err(why), Err(_)] => Err(NoCluster::NoWalk(why)),
         [_, _] if first.max(second) == 0 => Err(NoCluster::NothingShared),
         // If both axes share as many bytes, the first is chosen: adjacent tiles along it need the same tiles of the second operand.
-        [_, _] => without.map_or(Ok(Cluster { size: CLUSTER, axis: usize::from(second > first) }), Err),
+        [_, _] => without.map_or(Ok(clusters[usize::from(second > first)]), Err),
     }
 }
 
@@ -69,14 +70,6 @@ pub(super) fn choose(laid_out: &Kernel, target: &Target, without: Option<NoClust
 pub(super) fn pays(laid_out: &Kernel, cluster: Cluster) -> Option<HostExpr> {
     let (along, tile) = extent(laid_out, cluster.axis)?;
     Some(HostExpr::binary(HostOp::Gt, along, HostExpr::Const(tile)))
-}
-
-/// Applies the cluster of a schedule to a laid-out kernel; `None` if that is impossible.
-pub(super) fn apply(laid_out: Kernel, cluster: Option<Cluster>) -> Option<Kernel> {
-    match cluster {
-        None => Some(laid_out),
-        Some(Cluster { size, axis }) => deal(&laid_out, size, axis).ok(),
-    }
 }
 
 /// The bytes of a stage that are copied for all programs of a cluster.

@@ -18,7 +18,7 @@ use super::rings::at_line;
 use crate::analysis::boxes::NoBox;
 use crate::diag::counted;
 use crate::ir::Loc;
-use crate::pipeline::persist::NoWalk;
+use crate::pipeline::walk::NoWalk;
 use crate::plan::{LowerError, NoGroup};
 use std::fmt;
 
@@ -96,7 +96,6 @@ pub(super) enum Why {
     NoWarpgroups,
     /// The role has so many warps, and not one warpgroup.
     Warps(u32),
-    OneTile,
     NoCluster(NoCluster),
     Crowded(Crowded),
     NothingFits,
@@ -127,7 +126,6 @@ impl fmt::Display for Why {
             Why::Fused => "all warps copy and compute",
             Why::Overlapped => "the MMAs of a tile overlap instead",
             Why::NoWarpgroups => "its MMAs are not those of warpgroups",
-            Why::OneTile => "each program has one tile",
             Why::NothingFits => "for the others it has nothing that fits, and schedule(rule) places them",
             Why::Refused(error) => &error.message,
             Why::NoGroup(why) => return why.fmt(f),

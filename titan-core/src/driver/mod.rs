@@ -37,11 +37,12 @@ pub mod table;
 mod variant;
 mod why;
 
+pub use crate::pipeline::walk::{Cluster, Tiles, Walk};
 pub use backend::{Backend, Code};
 pub use estimate::Estimate;
 pub use loop_graph::{Beside, LoopGraph, loop_graphs};
 pub use road::{barrier_program, barrier_program_ahead};
-pub use schedule::{Ahead, Arguments, Body, Cluster, Roles, Schedule};
+pub use schedule::{Ahead, Arguments, Body, Roles, Schedule};
 
 use crate::artifact::Variant;
 use crate::ir::{HostExpr, Kernel, Scheduler};
@@ -417,8 +418,8 @@ fn prepared(
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let without = without.or_else(|| (arguments == Arguments::AlignedInputs).then_some(NoCluster::AnyOutputs));
     let chosen = cluster::choose(&laid_out, target, without);
-    filled.schedule.cluster = chosen.as_ref().ok().copied();
-    let pays = filled.schedule.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
+    filled.schedule.walk.cluster = chosen.as_ref().ok().copied();
+    let pays = filled.schedule.walk.cluster.and_then(|chosen| cluster::pays(&laid_out, chosen));
     if let (Err(why), Some(_)) = (chosen, target.box_copies()) {
         filled.log.add(Alternative::Cluster, Why::NoCluster(why));
     }
@@ -484,7 +485,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
 fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
     let why =
         || LowerError::of_kernel(&kernel.sig.full_name(), "the schedule has a cluster that it cannot have".to_owned());
-    cluster::apply(laid_out, schedule.cluster).ok_or_else(why)
+    schedule.walk.to_clusters(laid_out).map_err(|_| why())
 }
 
 /// Compiles the laid-out kernel to lane IR, as the schedule says; `loops` is what the schedule makes of it, if that is known.

@@ -8,6 +8,7 @@ use super::schedule::{Roles, Schedule};
 use crate::collections::SortedSet;
 use crate::diag::counted;
 use crate::ir::{Kernel, NvOp, OpId, OpKind, Pipe};
+use crate::pipeline::walk::Tiles;
 
 /// All notes about a kernel.
 pub(super) fn notes(kernel: &Kernel, made: &Made) -> Vec<String> {
@@ -41,22 +42,25 @@ pub(super) fn chosen(kernel: &Kernel, schedule: &Schedule, target: &str) -> Vec<
             notes.push("nothing is copied ahead: this code is for rows of any alignment".to_owned());
         }
     }
-    if schedule.persistent {
-        notes.push("persistent: as many programs as the device runs at once compute the grid".to_owned());
-    }
     if schedule.unmasked {
         notes
             .push("iterations in which masks hold for every element have a loop of their own without masks".to_owned());
     }
-    if schedule.grouped {
-        notes.push("grouped: programs that run at the same time have tiles of few rows and few columns".to_owned());
+    match schedule.walk.tiles {
+        Tiles::Declared => {}
+        Tiles::Persistent(_) => {
+            notes.push("persistent: as many programs as the device runs at once compute the grid".to_owned());
+        }
+        Tiles::Grouped(_) => {
+            notes.push("grouped: programs that run at the same time have tiles of few rows and few columns".to_owned());
+        }
     }
-    if let Some(instances) = schedule.instances {
+    if let Some(instances) = schedule.walk.instances {
         notes.push(format!(
             "{instances} instances compute tiles in turn: one stores its tile while the MMAs of the next one run"
         ));
     }
-    if let Some(cluster) = schedule.cluster {
+    if let Some(cluster) = schedule.walk.cluster {
         notes.push(format!("clusters of {} programs copy what they share once, for all", cluster.size));
     }
     if schedule.shifted {

@@ -3,16 +3,13 @@
 use super::ahead;
 use super::log::Why;
 use super::schedule::{Ahead, Roles, Schedule};
-use super::table::RASTER_ROWS;
 use crate::analysis::number::root;
 use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Tails, Value};
 use crate::pipeline::fuse::{fuse, greatest_distance};
 use crate::pipeline::implicit::{Candidate, pipeline};
-use crate::pipeline::instances::with_instances;
-use crate::pipeline::persist::persistent;
-use crate::pipeline::raster::grouped;
 use crate::pipeline::split::split;
 use crate::pipeline::unmask::has_masks;
+use crate::pipeline::walk::{NoWalk, Tiles};
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule.
@@ -28,8 +25,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
         return Err(Why::Depends);
     }
     let changes = schedule.roles != Roles::Kept
-        || schedule.persistent
-        || schedule.grouped
+        || schedule.walk.tiles != Tiles::Declared
         || schedule.unmasked
         || made.roles.iter().any(|role| role.instances > 1)
         || !schedule.loops.is_empty()
@@ -39,13 +35,8 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
     made = ahead_in_loops(made, schedule).ok_or(Why::Depends)?;
-    if schedule.persistent {
-        made = persistent(&made, RASTER_ROWS).map_err(Why::NoWalk)?;
-    }
-    if schedule.grouped {
-        made = grouped(&made, RASTER_ROWS).ok_or(Why::OneTile)?;
-    }
-    made = in_turn(made, schedule).ok_or(Why::FewSlots)?;
+    set_instances(&mut made, schedule).ok_or(Why::NoWalk(NoWalk::Instances))?;
+    made = schedule.walk.applied(made).map_err(Why::NoWalk)?;
     if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
         return Err(Why::NoMasks);
     }
@@ -84,15 +75,15 @@ fn ahead_in_loops(mut made: Kernel, schedule: &Schedule) -> Option<Kernel> {
 }
 
 /// Sets the number of instances of the kernel's roles.
-fn in_turn(mut kernel: Kernel, schedule: &Schedule) -> Option<Kernel> {
-    match (schedule.instances, schedule.roles) {
+fn set_instances(kernel: &mut Kernel, schedule: &Schedule) -> Option<()> {
+    match (schedule.walk.instances, schedule.roles) {
         (None, _) => kernel.roles.iter_mut().for_each(|role| role.instances = 1),
         // The role that computes is the last one.
         (Some(instances), Roles::Split { .. }) => kernel.roles.last_mut()?.instances = instances,
         (Some(_), Roles::Kept) => {}
         (Some(_), Roles::Fused { .. }) => return None,
     }
-    with_instances(&kernel)
+    Some(())
 }
 
 /// The loops over `pipelined(..)`, in program order.

@@ -15,7 +15,7 @@ use super::schedule::{Ahead, Roles, Schedule};
 use super::table::{INSTANCES, RASTER_ROWS, ROLE_SLOTS};
 use super::why;
 use crate::ir::{Kernel, OpId, Value};
-use crate::pipeline::persist::{NoWalk, persistent};
+use crate::pipeline::walk::{NoWalk, Tiles, Walk};
 use crate::pipeline::{apart, implicit};
 use crate::plan::{self, LowerError, Plan};
 use crate::target::Target;
@@ -50,7 +50,8 @@ pub(super) fn specialized(kernel: &Verified, target: &Target, written: &Schedule
     let with = |loops: &[Ahead], slots: u32, instances: Option<u32>, [peeled, shifted]: [bool; 2]| {
         let loops: Vec<Ahead> = loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
         let roles = Roles::Split { warps };
-        let schedule = Schedule { roles, loops, peeled, shifted, instances, ..written.clone() };
+        let walk = Walk { instances, ..written.walk };
+        let schedule = Schedule { roles, loops, peeled, shifted, walk, ..written.clone() };
         walking(kernel, target, &schedule).and_then(|found| gaining(target, found))
     };
     let mut log = Log::default();
@@ -85,8 +86,8 @@ pub(super) fn specialized(kernel: &Verified, target: &Target, written: &Schedule
     }
     if let Some(why) = one {
         // Instances take tiles in turn, of which there is one if programs do not walk.
-        let once = matches!(why, Why::NoWalk(no) if no != NoWalk::OwnGrid);
-        filled.log.add(Alternative::Instances, if once { Why::OneTile } else { why });
+        let once = matches!(why, Why::NoWalk(no) if !matches!(no, NoWalk::OwnGrid | NoWalk::Instances));
+        filled.log.add(Alternative::Instances, if once { Why::NoWalk(NoWalk::OneTile) } else { why });
     }
     Ok(filled.after(log))
 }
@@ -94,7 +95,8 @@ pub(super) fn specialized(kernel: &Verified, target: &Target, written: &Schedule
 /// A schedule with roles, if possible with programs that walk over the grid: they copy for the next tile while they store the current one.
 /// Instances that the compiler makes take tiles in turn, and need such programs.
 fn walking(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), Why> {
-    let walking = Schedule { persistent: true, ..schedule.clone() };
+    let walk = Walk { tiles: Tiles::Persistent(RASTER_ROWS), ..schedule.walk };
+    let walking = Schedule { walk, ..schedule.clone() };
     let why = if schedule.shifted {
         Why::Overlapped
     } else {
@@ -103,12 +105,12 @@ fn walking(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<(F
             Err(why) => why,
         }
     };
-    if schedule.instances.is_some() && schedule.roles != Roles::Kept {
+    if schedule.walk.instances.is_some() && schedule.roles != Roles::Kept {
         return Err(why);
     }
     let (mut filled, estimate) = tried(kernel, target, schedule)?;
     // Where programs could not walk anyway, this is the reason.
-    let could = || persistent(&filled.rings, RASTER_ROWS).err().map(Why::NoWalk);
+    let could = || walk.applied((*filled.rings).clone()).err().map(Why::NoWalk);
     let why = if schedule.shifted { could().unwrap_or(why) } else { why };
     // Programs of such a kernel walk over the grid, as it says itself.
     if why != Why::NoWalk(NoWalk::OwnGrid) {
@@ -214,7 +216,8 @@ fn with_own_warps(kernel: &Verified, target: &Target, fitting: &[Schedule]) -> R
     let refused = RefCell::new(None);
     let with = |instances: Option<u32>| {
         let with = |s: &Schedule, peeled: bool| {
-            let found = walking(kernel, target, &Schedule { peeled, instances, ..s.clone() });
+            let walk = Walk { instances, ..s.walk };
+            let found = walking(kernel, target, &Schedule { peeled, walk, ..s.clone() });
             if let Err(why @ Why::Refused(_)) = &found {
                 refused.replace(Some(why.clone()));
             }

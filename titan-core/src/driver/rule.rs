@@ -16,9 +16,10 @@ use super::rings::{loaded_name, loaded_names, pipelined_loops, with_rings};
 use super::road;
 use super::roles::{specialized, with_roles};
 use super::schedule::{Ahead, Arguments, Roles, Schedule};
-use super::table::{AHEAD_SLOTS, PROGRAMS, ROLE_SLOTS};
+use super::table::{AHEAD_SLOTS, PROGRAMS, RASTER_ROWS, ROLE_SLOTS};
 use crate::ir::{Block, Def, Kernel, OpId, OpKind, Tails, Value};
 use crate::pipeline::implicit::{self, Candidate};
+use crate::pipeline::walk::{Tiles, Walk};
 use crate::plan::{self, LowerError, MmaPlan, Plan};
 use crate::target::Target;
 use crate::verify::Verified;
@@ -222,7 +223,8 @@ pub(super) fn in_groups(kernel: &Verified, target: &Target, filled: Filled) -> F
     if !filled.schedule.arguments.aligned() {
         return filled;
     }
-    let schedule = Schedule { grouped: true, warps: None, ..filled.schedule.clone() };
+    let walk = Walk { tiles: Tiles::Grouped(RASTER_ROWS), ..filled.schedule.walk };
+    let schedule = Schedule { walk, warps: None, ..filled.schedule.clone() };
     filled.or_better((kernel, target), &schedule, Alternative::Grouped)
 }
 

@@ -15,6 +15,7 @@
 
 use crate::diag::counted;
 use crate::ir::{Pipe, Planned};
+use crate::pipeline::walk::{Cluster, Tiles, Walk};
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -79,32 +80,16 @@ pub struct Schedule {
     pub peeled: bool,
     /// Whether the second of two MMAs of a loop is issued one iteration late, so that it overlaps with the use of the first one's result.
     pub shifted: bool,
-    /// Whether the programs of a kernel with roles are persistent: they loop over the tiles of the grid.
-    pub persistent: bool,
-    /// Whether the programs of the grid are numbered in groups of rows, along one axis.
-    pub grouped: bool,
+    /// Which tiles programs compute, and in which order.
+    pub walk: Walk,
     /// Whether the iterations of loops over MMAs that need no masks have a separate loop without masks.
     pub unmasked: bool,
     /// Whether roles wait until the bulk stores of a tile are complete, before they compute the next tile. The buffers of the stores may then
     /// share bytes with other regions of the role.
     pub stores_waited: bool,
-    /// The number of instances of roles, which take tiles in turn: as many as a role declares, or this many of the computing role if the
-    /// kernel was split. `None`: one.
-    pub instances: Option<u32>,
-    /// The cluster of programs that copy shared tiles together.
-    pub cluster: Option<Cluster>,
     /// The schedules of loop bodies in which the order of operations changes, by number in the laid-out kernel after its tiles were distributed to
     /// clusters.
     pub bodies: Vec<Body>,
-}
-
-/// Programs that run concurrently, and copy shared tiles for all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cluster {
-    /// The number of programs: 2, 4 or 8.
-    pub size: u32,
-    /// The axis along which their tiles are adjacent, among the last two coordinates of tiles: 0 or 1.
-    pub axis: usize,
 }
 
 /// The treatment of roles.
@@ -198,11 +183,8 @@ impl Schedule {
             roles: if self.slots.is_empty() { Roles::Kept } else { Roles::Fused { distance: 0, carried: false } },
             slots: self.slots.iter().map(|slots| (*slots).min(2)).collect(),
             loops: self.loops.iter().map(two).collect(),
-            persistent: false,
-            grouped: false,
+            walk: Walk::default(),
             unmasked: false,
-            instances: None,
-            cluster: None,
             bodies: Vec::new(),
             peeled: false,
             shifted: false,
@@ -211,10 +193,11 @@ impl Schedule {
         };
         let least = Schedule { loops: Vec::new(), ..less.clone() };
         // The numbers of operations refer to the kernel with its cluster, so the orders are dropped with it.
-        let alone = Schedule { cluster: None, bodies: Vec::new(), ..self.clone() };
+        let walk = Walk { cluster: None, ..self.walk };
+        let alone = Schedule { walk, bodies: Vec::new(), ..self.clone() };
         let waited = Schedule { stores_waited: true, ..alone.clone() };
         let mut all = vec![alone, waited, less, least];
-        if self.cluster.is_none() {
+        if self.walk.cluster.is_none() {
             all.remove(0);
         }
         if self.roles == Roles::Kept && self.slots.is_empty() {
@@ -263,7 +246,7 @@ impl fmt::Display for Schedule {
             let (slots, distance) = (counted(*slots, "slot"), counted(*distance, "iteration"));
             writeln!(f, "loop {number}: loads {loads} in {slots}, copied {distance} ahead{next}")?;
         }
-        if self.persistent {
+        if self.walk.is_persistent() {
             writeln!(f, "programs walk over the grid")?;
         }
         if self.unmasked {
@@ -272,13 +255,13 @@ impl fmt::Display for Schedule {
         if self.stores_waited {
             writeln!(f, "stores of a tile complete before the next tile begins")?;
         }
-        if self.grouped {
+        if matches!(self.walk.tiles, Tiles::Grouped(_)) {
             writeln!(f, "programs of the grid in groups of rows")?;
         }
-        if let Some(instances) = self.instances {
+        if let Some(instances) = self.walk.instances {
             writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
         }
-        if let Some(Cluster { size, axis }) = self.cluster {
+        if let Some(Cluster { size, axis }) = self.walk.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
         }
         for Body { number, places, peeled } in &self.bodies {

@@ -4,6 +4,7 @@ use super::backend::Code;
 use super::{Made, notes};
 use crate::artifact::{Assumption, BankConflict, GridRule, Variant};
 use crate::ir::{HostExpr, Kernel, ParamKind};
+use crate::pipeline::walk::Tiles;
 use crate::plan::Plan;
 
 /// The variant of a kernel, for devices that allow a program at least `granted`
@@ -23,10 +24,10 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     let of_launch = pays.map(Assumption::Holds);
     let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);
-    let grid = match (schedule.persistent, schedule.grouped) {
-        (true, _) => GridRule::Persistent,
-        (false, true) => GridRule::Flat,
-        (false, false) => GridRule::Declared,
+    let grid = match schedule.walk.tiles {
+        Tiles::Persistent(_) => GridRule::Persistent,
+        Tiles::Grouped(_) => GridRule::Flat,
+        Tiles::Declared => GridRule::Declared,
     };
     Variant {
         target: plan.target.name.to_owned(),

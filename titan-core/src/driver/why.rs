@@ -11,7 +11,7 @@ use super::schedule::Ahead;
 use crate::analysis::boxes::{NoBox, of_op as box_of};
 use crate::ir::{GridSpec, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 use crate::pipeline::operands::computed_from;
-use crate::pipeline::persist::NoWalk;
+use crate::pipeline::walk::NoWalk;
 use crate::plan::{self, Plan};
 use crate::verify::Verified;
 

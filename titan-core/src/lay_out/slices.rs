@@ -52,7 +52,7 @@ use super::memory::is_scattered;
 use super::{Laid, LayOut};
 use crate::analysis::boxes;
 use crate::analysis::number::root;
-use crate::analysis::turns::{Turns, walk};
+use crate::analysis::turns::{Turns, tile_loop};
 use crate::collections::SortedSet;
 use crate::ir::{
     BinOp, Block, Def, Elem, FenceSpace, LocalOp, NvOp, Op, OpId, OpKind, ParamKind, Proxy, Scope, TtgOp, Ty, Unit,
@@ -205,7 +205,7 @@ impl LayOut<'_> {
         }
         let id = self.at?;
         let role = self.role_of(id).filter(|_| !self.k.roles.is_empty())?;
-        let looped = walk(self.k, role).ok()?.looped;
+        let looped = tile_loop(self.k, role).ok()?.looped;
         let mut inside = self.tree.around(id).take_while(|around| *around != looped);
         let once = self.tree.around(id).any(|around| around == looped)
             && inside.all(|around| self.k.op(around).kind == OpKind::If);

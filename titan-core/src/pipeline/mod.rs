@@ -4,10 +4,7 @@
 //! * [`exits`] turns early exits into branches;
 //! * [`split`] splits loops over rings into a role that copies and a role that computes;
 //! * [`apart`] tells which loads of a loop belong to which of its two MMAs;
-//! * [`cluster`] distributes the tiles of a persistent kernel to clusters of programs;
-//! * [`instances`] gives a role several instances, which take the tiles of a persistent kernel in turn;
-//! * [`persist`] makes kernels with a grid persistent;
-//! * [`raster`] numbers the programs of a grid in groups of rows, which share tiles;
+//! * [`walk`] gives programs their tiles: in groups of rows, by a loop of persistent programs, to instances of a role in turn, to clusters;
 //! * [`fuse`] fuses a role that copies and a role that computes;
 //! * [`unmask`](mod@unmask) splits loops into iterations that need no masks, and the rest;
 //! * [`modulo`] rewrites loops so that the operations of a body are executed in the stages and the order of a schedule;
@@ -16,17 +13,13 @@
 //! Deliberately absent: a search for slots and distances, which belongs to the scheduler.
 
 pub mod apart;
-pub mod cluster;
 pub(crate) mod edit;
 pub mod exits;
 pub mod fence;
 pub mod fuse;
-mod grid;
 pub mod implicit;
-pub mod instances;
 pub mod modulo;
 pub(crate) mod operands;
-pub mod persist;
-pub mod raster;
 pub mod split;
 pub mod unmask;
+pub mod walk;

@@ -1,8 +1,8 @@
 //! Which kernels get programs in groups of rows: those that share tiles along two axes of the grid. What such kernels compute is tested
 //! where they run, in titan-cpu's `tests/simulator` and in `cuda-emulator`.
 
+use titan_core::driver::{Tiles, Walk};
 use titan_core::ir::{GridSpec, Kernel, OpKind};
-use titan_core::pipeline::raster::grouped;
 use titan_core::text::parse_one;
 use titan_core::verify::verify;
 
@@ -39,7 +39,8 @@ fn parsed(text: &str) -> Kernel {
 }
 
 fn in_groups(text: &str) -> Option<Kernel> {
-    let made = grouped(&parsed(text), 8)?;
+    let walk = Walk { tiles: Tiles::Grouped(8), ..Walk::default() };
+    let made = walk.applied(parsed(text)).ok()?;
     let GridSpec::Extents(extents) = &made.sig.grid else { panic!("a grid of extents") };
     assert_eq!(extents.len(), 1);
     Some((*verify(made).unwrap_or_else(|e| panic!("{e:?}\n{text}"))).clone())

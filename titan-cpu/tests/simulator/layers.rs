@@ -12,7 +12,7 @@ use super::rng::Rng;
 use super::ways::is_mixed;
 use super::{agree, arguments, attention, documented, execute, grid, program_grid};
 use std::collections::BTreeMap;
-use titan_core::driver::{Cluster, Schedule, barrier_program, follow, stages};
+use titan_core::driver::{Cluster, Schedule, Walk, barrier_program, follow, stages};
 use titan_core::ir::{FreeBy, Kernel, NvGroup, NvOp, OpKind, TtgOp};
 use titan_core::lower::lower;
 use titan_core::plan::{Plan, plan};
@@ -213,8 +213,9 @@ const DRAWN: [Drawn; 4] = [
 /// The program of a kernel for sm_90a with clusters of four programs, if that with the chosen schedule has clusters.
 fn in_fours(kernel: &Verified) -> Option<Kernel> {
     let chosen = stages(kernel, hopper(), true, None).ok()?.schedule;
-    let cluster = Cluster { size: 4, ..chosen.cluster? };
-    let schedule = Schedule { cluster: Some(cluster), bodies: Vec::new(), ..chosen };
+    let cluster = Cluster { size: 4, ..chosen.walk.cluster? };
+    let walk = Walk { cluster: Some(cluster), ..chosen.walk };
+    let schedule = Schedule { walk, bodies: Vec::new(), ..chosen };
     Some(follow(kernel, hopper(), &schedule).ok()?.barriers)
 }
 

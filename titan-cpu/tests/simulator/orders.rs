@@ -6,7 +6,7 @@ use super::gpu::hopper;
 use super::{Elem, GridSpec, bytes, grid, program_grid};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
-use titan_core::driver::{Ahead, Cluster, Schedule, follow, stages};
+use titan_core::driver::{Ahead, Cluster, Schedule, Walk, follow, stages};
 use titan_core::text::parse_one;
 use titan_core::verify::{Verified, WellFormed, verify, well_formed};
 use titan_sim::sim::{self, Limits, Verdict};
@@ -39,7 +39,8 @@ fn made(kernel: &Verified, slots: u32, instances: Option<u32>, cluster: Option<C
     let chosen = stages(kernel, hopper(), true, None).unwrap().schedule;
     let loops = chosen.loops.iter().map(|ahead| Ahead { slots, ..ahead.clone() }).collect();
     let all = chosen.slots.iter().map(|_| slots).collect();
-    let schedule = Schedule { loops, slots: all, instances, cluster, bodies: Vec::new(), ..chosen };
+    let walk = Walk { instances, cluster, ..chosen.walk };
+    let schedule = Schedule { loops, slots: all, walk, bodies: Vec::new(), ..chosen };
     let made = follow(kernel, hopper(), &schedule).unwrap_or_else(|e| panic!("{schedule}: {}", e.message));
     well_formed(made.barriers).unwrap()
 }

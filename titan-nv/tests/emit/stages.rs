@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use titan_core::driver::{Schedule, Stages, follow, stages};
+use titan_core::driver::{Schedule, Stages, Walk, follow, stages};
 use titan_core::text::{parse_one, print};
 use titan_core::verify::verify;
 use titan_nv::Machine;
@@ -145,9 +145,7 @@ fn simplest() -> Stages {
     let kernel = verify(parse_one(&tile).unwrap()).unwrap();
     let machine = Machine::from_name("sm_90a").unwrap();
     let chosen = stages(&kernel, machine, true, None).unwrap().schedule;
-    let (persistent, grouped, cluster, instances) = (false, false, None, None);
-    follow(&kernel, machine, &Schedule { persistent, grouped, cluster, instances, bodies: Vec::new(), ..chosen })
-        .unwrap()
+    follow(&kernel, machine, &Schedule { walk: Walk::default(), bodies: Vec::new(), ..chosen }).unwrap()
 }
 
 fn on_sm_90a() -> Vec<Section> {

@@ -105,7 +105,7 @@ fn run(made: &Stages, far: Far, first: [i32; 2], options: &Options) -> Result<()
         let map = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
         params.push(Param::Bytes(map.to_bytes().to_vec()));
     }
-    let grid = if made.schedule.persistent {
+    let grid = if made.schedule.walk.is_persistent() {
         [2 * lanes.cluster.max(1), 1, 1]
     } else {
         [m.div_ceil(64) as u32, n.div_ceil(32) as u32, 1]

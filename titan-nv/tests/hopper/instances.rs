@@ -22,11 +22,12 @@ fn made(gemm: &Gemm, slots: u32, instances: u32, cluster: Option<Cluster>) -> St
         None => {
             let machine = Machine::from_name("sm_90a").expect("it is known");
             let chosen = stages(&verified(&text), machine, true, None).expect("it compiles").schedule;
-            let alone = titan_core::driver::Schedule { cluster: None, bodies: Vec::new(), ..chosen };
+            let walk = titan_core::driver::Walk { cluster: None, ..chosen.walk };
+            let alone = titan_core::driver::Schedule { walk, bodies: Vec::new(), ..chosen };
             titan_core::driver::follow(&verified(&text), machine, &alone).expect("it compiles without clusters")
         }
     };
-    assert_eq!(made.schedule.instances, Some(instances), "{:?}", made.schedule);
+    assert_eq!(made.schedule.walk.instances, Some(instances), "{:?}", made.schedule);
     made
 }
 

@@ -199,7 +199,7 @@ pub(super) fn run(gemm: &Gemm, stages: &Stages, options: &Options, seed: u64) ->
     // Programs that are numbered in groups of rows have one number.
     let flat = matches!(&stages.rings.sig.grid, GridSpec::Extents(axes) if axes.len() == 1);
     let grid = if flat { [tiles * across, 1, 1] } else { [tiles, across, 1] };
-    run_on(gemm, stages, options, seed, if stages.schedule.persistent { walking } else { grid })
+    run_on(gemm, stages, options, seed, if stages.schedule.walk.is_persistent() { walking } else { grid })
 }
 
 /// The same on a grid.

@@ -260,7 +260,9 @@ pub(super) fn run_text(case: &Case, made: &Stages, text: &str, options: &Options
     let [bm, bn, _] = case.tile.map(|n| n as usize);
     let across = [m.div_ceil(bm) as u32, n.div_ceil(bn) as u32, 1];
     let launch = Launch {
-        grid: if made.schedule.persistent || made.barriers.roles.len() > 1 && made.schedule.roles == Roles::Kept {
+        grid: if made.schedule.walk.is_persistent()
+            || made.barriers.roles.len() > 1 && made.schedule.roles == Roles::Kept
+        {
             [2 * lanes.cluster, 1, 1]
         } else {
             across

@@ -6,7 +6,7 @@ use super::lowered::{Gemm, run_on};
 use super::ptxas;
 use std::fmt::Write as _;
 use titan_core::artifact::Variant;
-use titan_core::driver::{Cluster, Stages, compile, follow, stages};
+use titan_core::driver::{Cluster, Stages, Walk, compile, follow, stages};
 use titan_core::ir::Elem;
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
@@ -86,7 +86,8 @@ pub(super) fn compiled_for(target: &str, text: &str, cluster: Option<Cluster>) -
     let (kernel, machine) = (verified(text), Machine::from_name(target).expect("it is known"));
     let chosen = stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message));
     let Some(cluster) = cluster else { return chosen };
-    let schedule = titan_core::driver::Schedule { cluster: Some(cluster), bodies: Vec::new(), ..chosen.schedule };
+    let walk = Walk { cluster: Some(cluster), ..chosen.schedule.walk };
+    let schedule = titan_core::driver::Schedule { walk, bodies: Vec::new(), ..chosen.schedule };
     follow(&kernel, machine, &schedule).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
 }
 
@@ -108,7 +109,7 @@ fn receives(made: &Stages) -> usize {
 
 #[test]
 fn the_larger_tile_is_shared() {
-    let of = |tile: [u32; 3]| compiled(&kernel(&Gemm { tile, ..PLAIN }, 2, false), None).schedule.cluster;
+    let of = |tile: [u32; 3]| compiled(&kernel(&Gemm { tile, ..PLAIN }, 2, false), None).schedule.walk.cluster;
     assert_eq!(of([64, 128, 64]), Some(along(0, 2)), "programs along M share B");
     assert_eq!(of([128, 64, 64]), Some(along(1, 2)), "programs along N share A");
     assert_eq!(of([64, 64, 64]), Some(along(0, 2)));
@@ -306,8 +307,8 @@ fn a_kernel_that_cannot_have_clusters_refuses_a_schedule_with_one() {
     let text = include_str!("kernels/gemm.tir");
     let (kernel, machine) = (verified(text), Machine::from_name("sm_90a").expect("it is known"));
     let chosen = stages(&kernel, machine, true, None).expect("it compiles").schedule;
-    let schedule =
-        titan_core::driver::Schedule { persistent: false, cluster: Some(along(0, 2)), bodies: Vec::new(), ..chosen };
+    let walk = Walk { cluster: Some(along(0, 2)), ..Walk::default() };
+    let schedule = titan_core::driver::Schedule { walk, bodies: Vec::new(), ..chosen };
     let error = follow(&kernel, machine, &schedule).expect_err("its programs are not persistent");
     assert!(error.message.contains("cluster"), "{}", error.message);
 }

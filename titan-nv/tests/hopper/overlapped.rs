@@ -40,7 +40,8 @@ fn alone_or_not(text: &str, cluster: Option<Cluster>) -> Stages {
         return compiled(text, cluster);
     }
     let chosen = compiled(text, None).schedule;
-    let schedule = titan_core::driver::Schedule { cluster: None, bodies: Vec::new(), ..chosen };
+    let walk = titan_core::driver::Walk { cluster: None, ..chosen.walk };
+    let schedule = titan_core::driver::Schedule { walk, bodies: Vec::new(), ..chosen };
     let machine = titan_nv::Machine::from_name("sm_90a").expect("it is known");
     titan_core::driver::follow(&super::multicast::verified(text), machine, &schedule).expect("it compiles")
 }
@@ -50,7 +51,7 @@ fn results_are_exact_on_all_orders() {
     let mut number = 0;
     for (nth, (gemm, made)) in products().into_iter().enumerate() {
         let text = text(&made);
-        let roles = made.schedule.instances.unwrap_or(1) as usize;
+        let roles = made.schedule.walk.instances.unwrap_or(1) as usize;
         // Each role waits before the first slice of a tile, and behind its last tile; never for what is written.
         assert_eq!((text.matches(READ).count(), text.matches(WRITTEN).count()), (2 * roles, 0), "{text}");
         let [bm, bn, _] = gemm.tile.map(|n| n as usize);
@@ -65,8 +66,9 @@ fn results_are_exact_on_all_orders() {
             let gemm = Gemm { size, ..gemm };
             for options in orders_of(number as usize) {
                 let grid = [programs * made.lanes.cluster.max(1), 1, 1];
-                run_on(&gemm, &made, &options, number, grid)
-                    .unwrap_or_else(|e| panic!("{gemm:?}, {:?}, {:?}: {e}", made.schedule.cluster, options.completion));
+                run_on(&gemm, &made, &options, number, grid).unwrap_or_else(|e| {
+                    panic!("{gemm:?}, {:?}, {:?}: {e}", made.schedule.walk.cluster, options.completion)
+                });
                 number += 1;
             }
         }

@@ -5,7 +5,7 @@
 use super::lowered::{Gemm, kernel, run_on};
 use super::multicast::{self, along, verified};
 use super::ptxas;
-use titan_core::driver::{Arguments, Schedule, Stages, follow, stages};
+use titan_core::driver::{Arguments, Schedule, Stages, Walk, follow, stages};
 use titan_core::ir::Elem;
 use titan_nv::Machine;
 use titan_nv::emu::{Completion, Options, Schedule as Turns};
@@ -80,7 +80,8 @@ fn made(drawn: &Drawn, number: usize) -> Stages {
     let chosen =
         stages(&kernel, machine, arguments, None).unwrap_or_else(|e| panic!("{drawn:?}: {}", e.message)).schedule;
     let cluster = (*cluster > 1).then(|| along(*axis, *cluster));
-    let schedule = Schedule { cluster, bodies: Vec::new(), ..chosen };
+    let walk = Walk { cluster, ..chosen.walk };
+    let schedule = Schedule { walk, bodies: Vec::new(), ..chosen };
     follow(&kernel, machine, &schedule).unwrap_or_else(|e| panic!("{drawn:?}: {}", e.message))
 }
 
@@ -114,7 +115,7 @@ fn are_exact(seed: u64) {
             let size =
                 [1 + below(&mut rng, bm + 30), 1 + below(&mut rng, bn + 20), 1 + steps * bk + below(&mut rng, bk)];
             let gemm = Gemm { size, ..drawn.gemm };
-            let programs = if code.schedule.persistent || drawn.slots.is_some() {
+            let programs = if code.schedule.walk.is_persistent() || drawn.slots.is_some() {
                 [cluster * (1 + below(&mut rng, 3) as u32), 1, 1]
             } else {
                 [size[0].div_ceil(bm) as u32, size[1].div_ceil(bn) as u32, 1]

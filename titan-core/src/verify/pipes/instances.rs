@@ -7,7 +7,7 @@
 //! Deliberately absent: outputs, of which the instances write different tiles (rule 33 checks that for the kernel with its instances).
 
 use crate::analysis::number::Numbers;
-use crate::analysis::turns::{NoWalk, Turns, rings, walk};
+use crate::analysis::turns::{NoTileLoop, Turns, rings, tile_loop};
 use crate::diag::Code;
 use crate::ir::{Kernel, Loc, Op, RoleDecl};
 use crate::verify::Error;
@@ -26,10 +26,10 @@ fn one(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), Error> {
     let (own, region) = (decl(role), roles.regions[role]);
     let title = format!("the {} instances of `{}` cannot take tiles in turn", own.instances, own.name);
     let error = |loc: Loc, why: String| Error::new(Code::Instances, loc, format!("{title}: {why}"));
-    let no_walk = |(loc, why): NoWalk| error(loc, why.to_owned());
+    let no_walk = |(loc, why): NoTileLoop| error(loc, why.to_owned());
     let alone =
         "a role with instances is one loop over the tiles of a `work`, in which each tile is computed for itself";
-    let tiles = walk(kernel, region).map_err(|found| no_walk(found).help(alone))?;
+    let tiles = tile_loop(kernel, region).map_err(|found| no_walk(found).help(alone))?;
     for ring in rings(kernel, region) {
         let name = kernel.pipe_name(ring);
         let others: Vec<usize> = (0..roles.regions.len())
@@ -53,7 +53,7 @@ fn one(kernel: &Kernel, roles: &Op, role: usize) -> Result<(), Error> {
                 ));
             }
             let help = format!("both roles loop over the tiles of one `work`, in `{}` too", partner.name);
-            let theirs = walk(kernel, roles.regions[other]).map_err(|found| no_walk(found).help(help.clone()))?;
+            let theirs = tile_loop(kernel, roles.regions[other]).map_err(|found| no_walk(found).help(help.clone()))?;
             let (ours, others) = (numbers.of(tiles.tiles), numbers.of(theirs.tiles));
             if ours.is_none() || ours != others {
                 let loc = kernel.op(theirs.looped).loc;

@@ -16,24 +16,24 @@
 //! Deliberately absent: kernels that use program ids, and stores that are not of tiles; which copies are for all programs, which is decided
 //! when rings are lowered.
 
-use super::edit::Edit;
-use super::grid::Asks;
+use super::NoWalk;
+use super::asks::Asks;
 use crate::analysis::number::Numbers;
 use crate::ir::{
     BinOp, Block, Def, DimSpec, Effect, ForKind, HostExpr, Kernel, NvOp, Op, OpId, OpKind, ParamKind, Pred, Symbol,
     TileShape, TtgOp, Ty, Unit, Value,
 };
-use std::fmt;
+use crate::pipeline::edit::Edit;
 
 /// The kernel with its tiles distributed to clusters of `size` programs, which are adjacent along the `axis`-th of the last two coordinates
 /// of tiles.
 ///
 /// # Errors
 /// The reason why the tiles of the kernel cannot be distributed to clusters.
-pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
+pub(super) fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoWalk> {
     let alone = kernel.laid_out.as_deref().is_some_and(|laid| laid.cluster == 1);
     if !size.is_power_of_two() || size < 2 || !alone {
-        return Err(NoDeal::Size);
+        return Err(NoWalk::Size);
     }
     let (mut loops, mut programs) = (Vec::new(), Vec::new());
     let mut asks = false;
@@ -48,58 +48,26 @@ pub fn deal(kernel: &Kernel, size: u32, axis: usize) -> Result<Kernel, NoDeal> {
         }
     });
     if loops.is_empty() {
-        return Err(NoDeal::NoLoop);
+        return Err(NoWalk::NoLoop);
     }
     if asks {
-        return Err(NoDeal::AsksProgram);
+        return Err(NoWalk::AsksProgram);
     }
     let mut edit = Edit::new(kernel.clone());
     for id in &programs {
-        of_clusters(&mut edit, *id, &loops, size).ok_or(NoDeal::AsksProgram)?;
+        of_clusters(&mut edit, *id, &loops, size).ok_or(NoWalk::AsksProgram)?;
     }
     for id in loops {
-        let dealt = Dealt::of(kernel, id, axis).ok_or(NoDeal::Coordinates)?;
-        dealt.is_clipped(kernel).ok_or(NoDeal::NotClipped)?;
-        dealt.apply(&mut edit, i64::from(size)).ok_or(NoDeal::Coordinates)?;
+        let dealt = Dealt::of(kernel, id, axis).ok_or(NoWalk::Coordinates)?;
+        dealt.is_clipped(kernel).ok_or(NoWalk::NotClipped)?;
+        dealt.apply(&mut edit, i64::from(size)).ok_or(NoWalk::Coordinates)?;
     }
     // Writes outside of such loops are executed by each program for itself.
     if writes_outside(kernel) {
-        return Err(NoDeal::Outside);
+        return Err(NoWalk::Outside);
     }
-    edit.kernel.laid_out.as_deref_mut().ok_or(NoDeal::Size)?.cluster = size;
+    edit.kernel.laid_out.as_deref_mut().ok_or(NoWalk::Size)?.cluster = size;
     Ok(edit.kernel.canonical())
-}
-
-/// The reason why the tiles of a kernel cannot be distributed to clusters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoDeal {
-    /// There are no clusters of this size, or the kernel has one already.
-    Size,
-    /// Its programs do not loop over tiles.
-    NoLoop,
-    /// A value depends on the index or on the number of programs.
-    AsksProgram,
-    /// The coordinates of a tile depend on more than its number.
-    Coordinates,
-    /// Writes for a tile that does not exist may be inside of the tensor; or single elements are read for it.
-    NotClipped,
-    /// A tensor is written outside of the loop.
-    Outside,
-}
-
-impl fmt::Display for NoDeal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NoDeal::Size => "a cluster has 2, 4 or 8 programs, and a kernel has one size of them",
-            NoDeal::NoLoop => "programs do not loop over tiles",
-            NoDeal::AsksProgram => "something depends on `program_id` or `num_programs`",
-            NoDeal::Coordinates => "the coordinates of a tile do not follow from its number alone",
-            NoDeal::NotClipped => {
-                "with an odd number of tiles, something could be written or read for a tile that does not exist"
-            }
-            NoDeal::Outside => "something is written outside of the loop over tiles",
-        })
-    }
 }
 
 /// The extent along which the programs of a cluster have adjacent tiles, and the extent of a tile along it. If there is only one tile, all

@@ -23,15 +23,13 @@
 //! Deliberately absent: one ring with the slots of all instances. They would have to release slots in the order in which tiles were copied,
 //! so that a fast instance would wait for a slow one.
 
-use super::edit::Edit;
-use crate::analysis::turns::{Walk, rings, walk};
+use crate::analysis::turns::{TileLoop, rings, tile_loop};
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{BinOp, Block, Kernel, OpId, OpKind, Pipe, Pred, RoleDecl, TtgOp, Ty, Value};
+use crate::pipeline::edit::Edit;
 
 /// The kernel with the instances that its roles declare; `None` if that is impossible. Roles with one instance are unchanged.
-#[must_use]
-pub fn with_instances(kernel: &Kernel) -> Option<Kernel> {
-    let mut made = kernel.clone();
+pub(super) fn with_instances(mut made: Kernel) -> Option<Kernel> {
     // Each round replaces a role with several instances by roles with one, so that one fewer is left.
     while let Some(role) = made.roles.iter().position(|role| role.instances > 1) {
         made = several(&made, role)?;
@@ -63,7 +61,7 @@ fn several(kernel: &Kernel, role: usize) -> Option<Kernel> {
     let turn = Turn { programs, instances: decl.instances };
     let mut new = Vec::new();
     for (i, region) in regions.iter().enumerate() {
-        let walked = if i == role || partners.contains(&i) { Some(walk(kernel, *region).ok()?) } else { None };
+        let walked = if i == role || partners.contains(&i) { Some(tile_loop(kernel, *region).ok()?) } else { None };
         match walked {
             None => new.push((kernel.roles.get(i)?.clone(), *region)),
             Some(walked) if i != role => {
@@ -131,7 +129,7 @@ struct Turn {
 impl Turn {
     /// A copy of a role that executes, for each tile, the arm of the instance that computes the tile: its operations with the rings of that
     /// instance, or nothing.
-    fn dealt(&self, edit: &mut Edit, region: Block, walked: Walk, arms: &[Option<&Renamed>]) -> Option<Block> {
+    fn dealt(&self, edit: &mut Edit, region: Block, walked: TileLoop, arms: &[Option<&Renamed>]) -> Option<Block> {
         let ops = edit.kernel.block(region).ops.clone();
         edit.block(&[], |edit, _| {
             let mut names = SortedMap::new();
@@ -149,7 +147,7 @@ impl Turn {
     fn looped(
         &self,
         edit: &mut Edit,
-        walked: Walk,
+        walked: TileLoop,
         arms: &[Option<&Renamed>],
         outer: &SortedMap<Value, Value>,
     ) -> Option<()> {
