@@ -132,15 +132,15 @@ impl Linear {
     }
 
     /// The strongest equivalent `l ≥ 0` over the integers: divided by the common divisor of all coefficients, and rounded down.
-    fn tight(&self) -> Linear {
+    fn tight(mut self) -> Linear {
         // 2 a - 3 ≥ 0 says a ≥ 3/2 and, a being an integer, a ≥ 2: divided by 2 and rounded down, a - 2 ≥ 0.
         let by =
             self.terms.iter().fold(0, |g, (_, k)| if g == 0 { k.saturating_abs() } else { greatest_divisor(g, *k) });
         if by <= 1 {
-            return self.clone();
+            return self;
         }
-        let terms = self.terms.iter().map(|(atom, k)| (*atom, k / by)).collect();
-        Linear { constant: self.constant.div_euclid(by), terms }
+        self.terms.iter_mut().for_each(|(_, k)| *k /= by);
+        Linear { constant: self.constant.div_euclid(by), terms: self.terms }
     }
 
     /// The coefficient of an atom.
@@ -444,8 +444,14 @@ impl Facts {
             }
             let g = greatest_divisor(k, m);
             let scale = (m / g).checked_abs()?;
-            let scaled = Linear::constant(scale - 1).checked_plus(scale, l)?;
-            Some(scaled.checked_plus(-(k / g).checked_abs()?, fact)?.tight())
+            let times = -(k / g).checked_abs()?;
+            // Most facts bound the atom with the coefficient that it has in the goal, which is then not scaled.
+            let rest = if scale == 1 {
+                l.checked_plus(times, fact)?
+            } else {
+                Linear::constant(scale - 1).checked_plus(scale, l)?.checked_plus(times, fact)?
+            };
+            Some(rest.tight())
         })
     }
 }

@@ -89,7 +89,7 @@ use self::fault::Fault;
 use self::linear::Facts;
 use self::report::Report;
 use self::rings::find::Claims;
-use self::run::Run;
+use self::run::{Choices, Run};
 use crate::collections::SortedSet;
 use crate::diag::Code;
 use crate::ir::{HostExpr, Kernel, OpId, Pipe};
@@ -155,15 +155,22 @@ fn proved<'k>(new: &dyn Fn() -> Run<'k>) -> (Run<'k>, Result<(), Fault>) {
     let mut done = run.all();
     // Each of the ways is a proof by itself if it succeeds, so that trying more of them only accepts more. One is tried
     // only if the run before has met what it treats otherwise.
-    for (choices, single) in [(true, false), (false, true), (true, true)] {
-        let differs = (!choices || run.undecided && run.objects.is_empty()) && (!single || run.uneven);
-        if done.is_ok() || !differs {
+    let ways = [
+        (Choices::Extremes, false),
+        (Choices::All, false),
+        (Choices::None, true),
+        (Choices::Extremes, true),
+        (Choices::All, true),
+    ];
+    for (choices, single) in ways {
+        let cases = choices == Choices::None || run.undecided >= choices && run.objects.is_empty();
+        if done.is_ok() || !cases || single && !run.uneven {
             continue;
         }
         let mut other = new();
         (other.choices, other.single) = (choices, single);
         let result = other.all();
-        (other.undecided, other.uneven) = (other.undecided || run.undecided, other.uneven || run.uneven);
+        (other.undecided, other.uneven) = (other.undecided.max(run.undecided), other.uneven || run.uneven);
         if result.is_ok() || !single {
             (run, done) = (other, result);
         }

@@ -26,6 +26,21 @@ pub(in crate::verify) enum Step {
     Ended,
 }
 
+/// The values in bounds of loops and conditions of branches of which cases are tried: each is one of two others, and an unknown otherwise.
+///
+/// Each case doubles the number of paths. A loop that is split at `max(from, min(m, to))` is understood with three cases, whatever `m` is
+/// made of; so selects in `m` are tried only where that does not succeed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::verify) enum Choices {
+    /// None.
+    #[default]
+    None,
+    /// Minima and maxima.
+    Extremes,
+    /// Selects, and quotients of numbers that may be negative, too.
+    All,
+}
+
 /// The maximum number of steps, far more than any realistic kernel needs. An example is small, or is not run to its end.
 const STEPS: usize = 200_000;
 const STEPS_OF_AN_EXAMPLE: usize = 10_000;
@@ -42,9 +57,9 @@ pub(in crate::verify) struct Run<'k> {
     pub(super) deciding: SortedSet<Value>,
     /// Whether stated times are checked.
     pub(in crate::verify) timed: bool,
-    /// Whether the cases of minima, maxima and selects in bounds and conditions are tried, and whether there are any.
-    pub(super) choices: bool,
-    pub(super) undecided: bool,
+    /// The values in bounds and conditions whose cases are tried, and those that there were.
+    pub(super) choices: Choices,
+    pub(super) undecided: Choices,
     /// Whether a round is one iteration of each role, and whether there are rounds of several.
     pub(super) single: bool,
     pub(super) uneven: bool,
@@ -88,8 +103,8 @@ impl<'k> Run<'k> {
             claims: Claims::default(),
             turns: Turns::new(kernel),
             timed: true,
-            choices: false,
-            undecided: false,
+            choices: Choices::None,
+            undecided: Choices::None,
             single: false,
             uneven: false,
             cases: false,

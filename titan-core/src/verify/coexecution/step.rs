@@ -1,9 +1,9 @@
 //! The effect of one operation, executed by one role.
 
 use super::linear::{Condition, Linear};
-use super::run::{Fault, Run, Step, Wait, defect};
+use super::run::{Choices, Fault, Run, Step, Wait, defect};
 use super::state::{Frame, Index, Loop, State, TokenState};
-use super::values::Known;
+use super::values::{Known, Open};
 use crate::ir::{Family, Flow, ForKind, NvOp, Op, OpId, OpKind, Pipe, RegionOp, TtgOp, Ty, Value};
 
 /// An operation and its number.
@@ -79,7 +79,7 @@ impl<'k> Run<'k> {
                 if let Some(wait) = self.peeked(state, role, op) {
                     return Ok(Self::waits(self.barrier_wait(state, role, wait)?, state, role));
                 }
-                self.symbols.open = None;
+                self.symbols.open = Open::default();
                 let condition = self.symbols.condition(op.args[0], &state.roles[role].env, &mut state.facts);
                 if let Some(open) = self.choice() {
                     return Ok(Step::AtBranch(open));
@@ -126,9 +126,18 @@ impl<'k> Run<'k> {
 
     /// The undecided condition of a select, minimum or maximum in a bound or condition, if such cases are distinguished.
     fn choice(&mut self) -> Option<Condition> {
-        let open = self.symbols.open.take()?;
-        self.undecided = true;
-        Some(open).filter(|_| self.choices)
+        let Open { extreme, other } = std::mem::take(&mut self.symbols.open);
+        let met = match (&extreme, &other) {
+            (_, Some(_)) => Choices::All,
+            (Some(_), None) => Choices::Extremes,
+            (None, None) => Choices::None,
+        };
+        self.undecided = self.undecided.max(met);
+        match self.choices {
+            Choices::None => None,
+            Choices::Extremes => extreme,
+            Choices::All => other.or(extreme),
+        }
     }
 
     /// Moves past the next operation, unless it waits.
@@ -162,7 +171,7 @@ impl<'k> Run<'k> {
 
     /// Enters a loop with an iteration count.
     fn begin(&mut self, state: &mut State, role: usize, (id, op): (OpId, &Op), kind: ForKind) -> Result<Step, Fault> {
-        self.symbols.open = None;
+        self.symbols.open = Open::default();
         let [lo, hi, step] = [0, 1, 2].map(|i| self.bound(state, role, op.args[i]));
         if let Some(open) = self.choice() {
             return Ok(Step::AtBranch(open));

@@ -27,6 +27,15 @@ pub(in crate::verify) struct Env {
     pub(in crate::verify) serial: u32,
 }
 
+/// Undecided conditions on which values depend.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Open {
+    /// Which of two numbers is less, for a minimum or maximum.
+    pub(super) extreme: Option<Condition>,
+    /// The condition of a select, or whether a dividend is negative.
+    pub(super) other: Option<Condition>,
+}
+
 /// Atoms and their meaning.
 pub(in crate::verify) struct Symbols<'k> {
     kernel: &'k Kernel,
@@ -51,8 +60,8 @@ pub(in crate::verify) struct Symbols<'k> {
     pub(super) speculative: bool,
     /// Concrete launch arguments.
     pub(super) example: Option<Example>,
-    /// The undecided condition of a minimum, maximum or select that was needed.
-    pub(super) open: Option<Condition>,
+    /// The first undecided conditions that were needed: of minima and maxima, and of selects and of signs of dividends.
+    pub(super) open: Open,
     /// What values are, found since the outermost value was asked for. An index that is advanced in several steps has as many uses of
     /// each step as paths lead to it, twice as many with every step.
     found: SortedMap<Value, Option<Known>>,
@@ -77,17 +86,26 @@ impl<'k> Symbols<'k> {
             as_written: false,
             speculative: false,
             example: None,
-            open: None,
+            open: Open::default(),
             found: SortedMap::new(),
             nested: 0,
         }
     }
 
-    /// Decides a condition on which a value depends, or records it as undecided.
+    /// Decides a condition on which a select or a quotient depends, or records it as undecided.
     pub(super) fn open_choice(&mut self, condition: &Condition, facts: &Facts) -> Option<bool> {
         let decided = facts.decide(condition);
         if decided.is_none() && !self.speculative {
-            self.open.get_or_insert(condition.clone());
+            self.open.other.get_or_insert(condition.clone());
+        }
+        decided
+    }
+
+    /// The same for a minimum or maximum.
+    fn open_extreme(&mut self, condition: &Condition, facts: &Facts) -> Option<bool> {
+        let decided = facts.decide(condition);
+        if decided.is_none() && !self.speculative {
+            self.open.extreme.get_or_insert(condition.clone());
         }
         decided
     }
@@ -327,7 +345,7 @@ impl<'k> Symbols<'k> {
                 let less = Condition::NotNegative(b.minus(&a), true);
                 // A minimum of undecided numbers is neither of them. If cases are distinguished, the condition comes
                 // back as a branch.
-                self.open_choice(&less, facts)
+                self.open_extreme(&less, facts)
                     .map(|less| if less == (bin == BinOp::Min) { a.clone() } else { b.clone() })
             }
             (BinOp::Div, _, Some(k @ 1..)) => {
