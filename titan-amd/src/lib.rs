@@ -32,7 +32,7 @@ pub use machine::{Fp8, Machine, UnknownMachine};
 use titan_core::driver::{Backend, Code};
 use titan_core::lane::Func;
 use titan_core::plan::LowerError;
-use titan_core::target::Target;
+use titan_core::target::{Banks, Target};
 
 impl Backend for Machine {
     fn target(&self) -> Target {
@@ -46,6 +46,9 @@ impl Backend for Machine {
             shared_bytes: self.lds_bytes,
             shared_classes: vec![self.lds_bytes],
             shared_reserved: 0,
+            // CDNA3 ISA, "Local Data Share": 32 banks of a dword. Which lanes of a wide access are served together is not documented; that they
+            // follow each other is assumed.
+            banks: Banks { count: 32, width: 4, orders: Vec::new() },
             atoms: machine::atoms(self),
             ..Target::plain(self.name, self.wave_size)
         }

@@ -6,7 +6,7 @@ use titan_core::collections::SortedSet;
 use titan_core::ir::{Elem, MMA_TRIPLES};
 use titan_core::lane::{GroupMma, MmaAtom};
 use titan_core::layout::atoms::Atom;
-use titan_core::target::{By, Completion, CopyEngine, MatrixMove, Native, Place, Target, Timing};
+use titan_core::target::{Banks, By, Completion, CopyEngine, MatrixMove, Native, Place, Target, Timing};
 
 /// The properties of a machine in the form that plans use.
 #[must_use]
@@ -28,6 +28,7 @@ pub fn target(machine: &Machine) -> Target {
         shared_bytes: shared_classes.first().copied().unwrap_or(machine.shared_per_block),
         shared_classes,
         shared_reserved: machine.shared_per_sm - machine.shared_per_block,
+        banks: banks(),
         atoms: atoms(machine),
         group_atoms: group_atoms(machine),
         copies: copies(machine),
@@ -53,6 +54,12 @@ fn copies(machine: &Machine) -> Vec<CopyEngine> {
         engines.push(boxes(Place::Shared, Place::Global, Completion::Groups));
     }
     engines
+}
+
+/// The banks of shared memory. Sources: CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later; for wide accesses, the
+/// splitting into halves and quarters of a warp that CUTLASS and Triton assume.
+fn banks() -> Banks {
+    Banks { count: 32, width: 4, orders: Vec::new() }
 }
 
 /// The instructions that move fragments. Source: PTX ISA, "ldmatrix" and "stmatrix": up to four matrices of eight rows of 16 bytes.

@@ -1,10 +1,9 @@
 //! Bank conflicts of shared-memory accesses, computed from the addresses in each lane.
 //!
-//! Shared memory has 32 banks of 4 bytes. An access of a warp is executed in phases of 128 bytes: all lanes at once for up to 4 bytes per
-//! lane, half of the lanes for 8 bytes, a quarter for 16 bytes; for a matrix load, the 8 rows of one matrix. In a phase, different words in
-//! the same bank are accessed one after the other: the maximum number of different words in one bank is the *degree*, which is 1 without
-//! conflicts. (CUDA programming guide, "Shared Memory" of compute capability 5.x and later; for wide accesses, the observed splitting that
-//! CUTLASS and Triton assume.)
+//! An access of a warp is served in phases, in each of which every bank gives or takes one word. With 32 banks of 4 bytes ([`Banks`]), all 32
+//! lanes are served at once if each accesses 4 bytes, 16 lanes for 8 bytes, 8 lanes for 16 bytes; a matrix load has a phase for the 8 rows
+//! of each matrix. In a phase, different words in the same bank are accessed one after the other: the maximum number of different words
+//! in one bank is the *degree*, which is 1 without conflicts.
 //!
 //! Addresses are evaluated for the lanes of warp 0, and all values that are uniform in a warp are taken as 0: an offset common to all lanes
 //! permutes the banks and changes no degree, even if the sum wraps, as where a role of other warps numbers its threads from 0. Addresses
@@ -17,6 +16,68 @@ use super::op::{IntBin, OpKind, Space, Ty};
 use super::uniform::{Level, Uniformity, analyze};
 use crate::collections::SortedMap;
 
+/// The banks of a machine's shared memory; back ends state their sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Banks {
+    /// The number of banks.
+    pub count: u32,
+    /// The bytes of a word, which a bank serves in a phase.
+    pub width: u32,
+    /// The order in which lanes are served, by the bytes that each accesses: so many as a phase has room for come first. Lanes are served in
+    /// their own order in accesses of other sizes.
+    pub orders: Vec<(u32, Vec<u8>)>,
+}
+
+impl Default for Banks {
+    /// 32 banks of 4 bytes, which serve lanes in their order.
+    fn default() -> Self {
+        Banks { count: 32, width: 4, orders: Vec::new() }
+    }
+}
+
+impl Banks {
+    /// The bytes that all banks together serve in a phase.
+    #[must_use]
+    pub fn bytes(&self) -> u32 {
+        self.count * self.width
+    }
+
+    /// The degree of an access of so many bytes at the address of each lane: how many times longer than without conflicts its longest phase
+    /// takes. Lanes that access the same word share it.
+    #[must_use]
+    pub fn degree(&self, addresses: &[u32], bytes: u32) -> u32 {
+        let phase = (self.bytes() / bytes.max(self.width)).max(1) as usize;
+        let longest = |lanes: &[u32]| self.longest(lanes, bytes);
+        match self.orders.iter().find(|(width, _)| *width == bytes) {
+            None => addresses.chunks(phase).map(longest).max().unwrap_or(1),
+            Some((_, order)) => {
+                let served: Vec<u32> =
+                    order.iter().filter_map(|lane| addresses.get(usize::from(*lane)).copied()).collect();
+                served.chunks(phase).map(longest).max().unwrap_or(1)
+            }
+        }
+    }
+
+    /// The maximum number of different words in one bank.
+    fn longest(&self, addresses: &[u32], bytes: u32) -> u32 {
+        let Some(last) = bytes.checked_sub(1) else { return 1 };
+        // The first byte in every word's length, and the last one of an access that does not begin at a word, are in all its words.
+        let step = self.width as usize;
+        let bytes = || (0..bytes).step_by(step).chain([last]);
+        let mut words: Vec<u32> = addresses
+            .iter()
+            .flat_map(|address| bytes().map(move |byte| address.wrapping_add(byte) / self.width))
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        let mut banks = vec![0; self.count as usize];
+        for word in words {
+            banks[(word % self.count) as usize] += 1;
+        }
+        banks.into_iter().max().unwrap_or(1).max(1)
+    }
+}
+
 /// An access with bank conflicts, which takes more phases than necessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
@@ -28,9 +89,9 @@ pub struct Conflict {
 
 /// The accesses with conflicts, in program order.
 #[must_use]
-pub fn conflicts(func: &Func) -> Vec<Conflict> {
+pub fn conflicts(func: &Func, banks: &Banks) -> Vec<Conflict> {
     let uniform = analyze(func);
-    let mut run = Run { func, uniform: &uniform, known: SortedMap::new() };
+    let mut run = Run { func, banks, uniform: &uniform, known: SortedMap::new() };
     let mut out = Vec::new();
     func.walk(&mut |id, op| {
         if let Some(degree) = run.degree(op)
@@ -44,6 +105,7 @@ pub fn conflicts(func: &Func) -> Vec<Conflict> {
 
 struct Run<'a> {
     func: &'a Func,
+    banks: &'a Banks,
     uniform: &'a Uniformity,
     /// The value in each lane; `None` where it depends on data.
     known: SortedMap<Value, Option<Vec<u32>>>,
@@ -80,7 +142,7 @@ impl Run<'_> {
         }
         // The offset matters for elements narrower than a word: it determines which of them share a word.
         addresses.iter_mut().for_each(|address| *address = address.wrapping_add_signed(offset));
-        Some(degree(&addresses, width))
+        Some(self.banks.degree(&addresses, width))
     }
 
     /// The value in each lane of warp 0.
@@ -151,27 +213,4 @@ const fn apply(f: IntBin, a: u32, b: u32) -> Option<u32> {
         | IntBin::MaxS
         | IntBin::MaxU => return None,
     })
-}
-
-/// The degree of an access of `width` bytes by each lane.
-#[must_use]
-pub fn degree(addresses: &[u32], width: u32) -> u32 {
-    let phase = (128 / width.max(4)).max(1) as usize;
-    addresses.chunks(phase).map(|lanes| longest(lanes, width)).max().unwrap_or(1)
-}
-
-/// The maximum number of different words in one bank.
-fn longest(addresses: &[u32], width: u32) -> u32 {
-    let Some(last) = width.checked_sub(1) else { return 1 };
-    // Every fourth byte, and the last one of an access that does not begin at a word, are in all its words.
-    let bytes = || (0..width).step_by(4).chain([last]);
-    let mut words: Vec<u32> =
-        addresses.iter().flat_map(|address| bytes().map(move |byte| address.wrapping_add(byte) / 4)).collect();
-    words.sort_unstable();
-    words.dedup();
-    let mut banks = [0; 32];
-    for word in words {
-        banks[(word % 32) as usize] += 1;
-    }
-    banks.into_iter().max().unwrap_or(1).max(1)
 }

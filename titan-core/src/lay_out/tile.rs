@@ -49,7 +49,7 @@ impl LayOut<'_> {
             return Ok(value);
         }
         let elem = self.b.ty(value).elem();
-        match way(&from, to, elem.bits().max(8)) {
+        match way(&from, to, elem.bits().max(8), &self.plan.target.banks) {
             Way::Registers(_) => self.local(LocalOp::Convert, &[value], to),
             Way::Shared(encoding) => {
                 let buffer = self.buffer(elem, to.extents(), &encoding, "exchange")?;

@@ -2,7 +2,7 @@
 
 use super::{Bit, Coords, Encoding, Layout};
 use crate::collections::{SortedMap, SortedSet};
-use crate::lane::banks;
+use crate::lane::banks::Banks;
 
 /// The method of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,18 +13,18 @@ pub enum Way {
     Shared(Encoding),
 }
 
-/// The method of converting `from` to `to`, two layouts of one tile over the same threads.
+/// The method of converting `from` to `to`, two layouts of one tile over the same threads, on a machine with these banks.
 #[must_use]
-pub fn way(from: &Layout, to: &Layout, bits: u32) -> Way {
+pub fn way(from: &Layout, to: &Layout, bits: u32, banks: &Banks) -> Way {
     if let Some(registers) = in_registers(from, to) {
         return Way::Registers(registers);
     }
-    Way::Shared(exchange(from, to, bits))
+    Way::Shared(exchange(from, to, bits, banks))
 }
 
 /// The source registers, if no thread needs elements of another one. Coordinates are sums of contributions of register, lane and warp. If
 /// the contributions of lanes and warps agree, or the source has copies wherever they do not, the registers alone decide.
-fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
+pub(crate) fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
     let agree = |a: &[Bit], b: &[Bit]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b);
     if !agree(from.lane_bits(), to.lane_bits()) || !agree(from.warp_bits(), to.warp_bits()) {
         return None;
@@ -46,13 +46,13 @@ fn in_registers(from: &Layout, to: &Layout) -> Option<Vec<usize>> {
 /// Rows may be along any axis, and be padded by any number of elements. A padding of 16 bytes preserves vectors of 16 bytes, which is best
 /// if both layouts have vectors along the same axis. A transposition has single elements on one side; vectors on the other side then do not
 /// pay off if their rows begin in few banks.
-fn exchange(from: &Layout, to: &Layout, bits: u32) -> Encoding {
+fn exchange(from: &Layout, to: &Layout, bits: u32, banks: &Banks) -> Encoding {
     let rank = to.rank();
     let fast = (0..rank).rev().max_by_key(|axis| to.vector(*axis).min(16) * 16 + from.vector(*axis).min(15));
     let bits = bits.max(8);
     let usual = Encoding::padded(to.extents(), bits, &order(rank, fast.unwrap_or(0)), 16);
     let limit = usual.bytes();
-    let sides = [Side::of(from), Side::of(to)];
+    let sides = [Side::of(from, banks), Side::of(to, banks)];
     let mut best = (cost(&sides, &usual, Cost::MAX).unwrap_or(Cost::MAX), usual);
     for axis in 0..rank {
         let plain = Encoding::padded(to.extents(), bits, &order(rank, axis), 0);
@@ -91,16 +91,18 @@ impl Cost {
 /// One side of an exchange: a layout, and the coordinates that all encodings are tried with.
 struct Side<'a> {
     layout: &'a Layout,
+    banks: &'a Banks,
     /// The coordinates of register 0 in each lane of warp 0.
     lanes: Vec<Coords>,
     /// The coordinates of each register in lane 0 of warp 0.
     registers: Vec<Coords>,
 }
 
-impl Side<'_> {
-    fn of(layout: &Layout) -> Side<'_> {
+impl<'a> Side<'a> {
+    fn of(layout: &'a Layout, banks: &'a Banks) -> Side<'a> {
         Side {
             layout,
+            banks,
             lanes: (0..1 << layout.lane_bits().len()).map(|lane| layout.coords(0, lane, 0)).collect(),
             registers: (0..layout.registers()).map(|r| layout.register_coords(r)).collect(),
         }
@@ -110,7 +112,10 @@ impl Side<'_> {
     fn accesses(&self, encoding: &Encoding, together: u32) -> (u32, u32) {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let width = together * encoding.bits / 8;
-        (count(self.registers.len()) / together, (width.max(4) * count(self.lanes.len())).div_ceil(128))
+        (
+            count(self.registers.len()) / together,
+            (width.max(self.banks.width) * count(self.lanes.len())).div_ceil(self.banks.bytes()),
+        )
     }
 
     /// The maximum degree of bank conflicts when the lanes of a warp write or read a buffer without a swizzle. Accesses to other registers,
@@ -119,14 +124,16 @@ impl Side<'_> {
     fn conflict_degree(&self, encoding: &Encoding, together: u32) -> u32 {
         let addresses: Vec<u32> = self.lanes.iter().map(|at| encoding.offset(*at)).collect();
         // All elements are at multiples of their size and of the distance between rows.
-        let distances = if encoding.bits.is_multiple_of(32) && encoding.pitch.is_multiple_of(4) {
+        let distances = if encoding.bits.is_multiple_of(8 * self.banks.width)
+            && encoding.pitch.is_multiple_of(self.banks.width)
+        {
             SortedSet::from([0])
         } else {
-            self.registers.iter().step_by(together as usize).map(|at| encoding.offset(*at) % 4).collect()
+            self.registers.iter().step_by(together as usize).map(|at| encoding.offset(*at) % self.banks.width).collect()
         };
         let after = |distance: &u32| {
             let moved: Vec<u32> = addresses.iter().map(|address| address + distance).collect();
-            banks::degree(&moved, together * encoding.bits / 8)
+            self.banks.degree(&moved, together * encoding.bits / 8)
         };
         distances.iter().map(after).max().unwrap_or(1)
     }

@@ -5,7 +5,7 @@ use super::tile::{LoweredValue, Staged, register_index};
 use super::{Lower, LowerError, Reg};
 use crate::analysis::tiles;
 use crate::ir::{LocalOp, NvOp, Op, OpKind, Unit, Value};
-use crate::layout::convert::{Way, way};
+use crate::layout::convert::in_registers;
 use crate::layout::{Coords, Layout};
 
 impl Lower<'_> {
@@ -49,7 +49,7 @@ impl Lower<'_> {
             LocalOp::Convert => {
                 let (from, to) = (self.layout(op.args[0]), self.layout(op.results[0]));
                 let regs = self.regs(op.args[0]);
-                let Way::Registers(map) = way(&from, &to, self.k.ty(op.args[0]).elem().bits().max(8)) else {
+                let Some(map) = in_registers(&from, &to) else {
                     return Err(self.defect("a conversion that needs shared memory"));
                 };
                 let regs = map.into_iter().map(|i| regs.get(i).copied()).map(|r| r.unwrap_or_else(|| self.missing()));

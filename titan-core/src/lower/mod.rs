@@ -61,7 +61,7 @@ use crate::lane::{self, Builder, Func};
 use crate::launch::abi;
 use crate::launch::report::Site;
 pub use crate::plan::LowerError;
-use crate::target::Target;
+use crate::target::{Banks, Target};
 use tile::LoweredValue;
 
 /// A value of the lane IR: a register of a thread.
@@ -106,14 +106,14 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     lane::eliminate_dead(&mut func);
     func.maker = maker::maker(kernel, laid, target, (&func, &tables))?.map(Box::new);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
-    let conflicts = conflicts(&func);
+    let conflicts = conflicts(&func, &target.banks);
     Ok(Lowered { func, sites, barriers, conflicts })
 }
 
 /// The maximum degree of bank conflicts in shared memory, for each line.
-fn conflicts(func: &Func) -> Vec<(Loc, u32)> {
+fn conflicts(func: &Func, banks: &Banks) -> Vec<(Loc, u32)> {
     let mut worst: SortedMap<u32, (Loc, u32)> = SortedMap::new();
-    for conflict in lane::banks::conflicts(func) {
+    for conflict in lane::banks::conflicts(func, banks) {
         let loc = func.op(conflict.op).loc;
         let most = worst.entry(loc.line).or_insert((loc, 0));
         if conflict.degree > most.1 {

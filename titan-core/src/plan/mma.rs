@@ -7,7 +7,7 @@ use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Elem, Kernel, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 use crate::lane::{GroupMma, MmaAtom};
 use crate::layout::atoms::{Atom, WarpGrid};
-use crate::layout::convert::{Way, way};
+use crate::layout::convert::in_registers;
 use crate::layout::{Encoding, Layout, Swizzle};
 use crate::target::{Place, Target};
 
@@ -323,7 +323,7 @@ fn source(kernel: &Kernel, plan: &Plan, mma: &MmaPlan, arg: Value, is_a: bool) -
     let padded = want.is_padded(usize::from(is_a));
     if let (Some(layout), false, 1, false) = (plan.layout(arg), loaded, mma.batch, padded)
         && (is_a || !grouped)
-        && let Way::Registers(_) = way(layout, &want, 32)
+        && in_registers(layout, &want).is_some()
     {
         return Source::Registers;
     }

@@ -5,18 +5,19 @@
 //! * [`CopyEngine`]: what copies tiles between global and shared memory, in which granules, by whom, and how one learns that it is done.
 //! * [`MatrixMove`]: instructions that move fragments between registers and shared memory.
 //! * [`Native`]: element types for which there are instructions.
+//! * [`Banks`]: the banks of shared memory, and which lanes they serve together.
 //! * [`Timing`]: units, their rates and latencies.
 //! * The rest are limits: warps, registers and their granule, shared memory.
 //!
 //! A machine may also run the code for an older one ([`Target::base`]). Then there is code of its own only for kernels that gain from what the
 //! older machine lacks.
 //!
-//! Deliberately absent: instructions, which the back ends choose; the banks of shared memory, which are the same for all machines so far
-//! ([`crate::lane::banks`]).
+//! Deliberately absent: instructions, which the back ends choose.
 
 mod copies;
 mod timing;
 
+pub use crate::lane::banks::Banks;
 pub use copies::{By, Completion, CopyEngine, MatrixMove, Place};
 pub use timing::Timing;
 
@@ -52,6 +53,8 @@ pub struct Target {
     pub shared_classes: Vec<u32>,
     /// The shared memory of a multiprocessor that the system reserves for each program, in bytes.
     pub shared_reserved: u32,
+    /// The banks of shared memory.
+    pub banks: Banks,
     /// The matrix instructions of a warp; for equal element types, the preferred one comes first. A later one is used where it computes less
     /// padding, or where its operands are in registers already.
     pub atoms: Vec<Atom>,
@@ -94,6 +97,7 @@ impl Target {
             shared_bytes: 99 * 1024,
             shared_classes: Vec::new(),
             shared_reserved: 1024,
+            banks: Banks::default(),
             atoms: Vec::new(),
             group_atoms: Vec::new(),
             copies: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::machine::Rng;
 use titan_core::lane::{Builder, Func, IntBin, NvOp, OpKind, Space, Value, banks};
 use titan_core::launch::abi::Slot;
+use titan_core::target::Banks;
 
 fn func(make: impl FnOnce(&mut Builder, Value) -> Value, access: OpKind) -> Func {
     let mut b = Builder::new("k", vec![Slot::Address(0), Slot::Scalar { param: 1, wide: false }], 64, 32);
@@ -26,7 +27,7 @@ fn load(bytes: u8, n: u8) -> OpKind {
 
 /// How many times longer the one access takes.
 fn degree(func: &Func) -> u32 {
-    banks::conflicts(func).first().map_or(1, |c| c.degree)
+    banks::conflicts(func, &Banks::default()).first().map_or(1, |c| c.degree)
 }
 
 /// `base + lane · stride`
@@ -110,7 +111,7 @@ fn what_is_the_same_in_a_warp_changes_nothing_and_data_is_not_known() {
         let other = strided(128)(b, lane);
         b.select(cond, other, base)
     };
-    assert_eq!(banks::conflicts(&func(of_data, load(4, 1))), [], "nothing is claimed");
+    assert_eq!(banks::conflicts(&func(of_data, load(4, 1)), &Banks::default()), [], "nothing is claimed");
 }
 
 /// Words that a phase asks of a bank, counted in a table of 32.
@@ -155,4 +156,20 @@ fn random_addresses_have_the_degree_that_counting_gives() {
         above += u32::from(wanted > 1);
     }
     assert!(above > 100, "only {above} have conflicts");
+}
+
+#[test]
+fn banks_of_other_machines_serve_other_lanes_together() {
+    // Rows of 64 bytes: with 32 banks of 4 bytes, every second row begins in the same bank; with 64 banks, every fourth one.
+    let rows: Vec<u32> = (0..8).map(|lane| 64 * lane).collect();
+    assert_eq!(Banks::default().degree(&rows, 16), 4);
+    let wider = Banks { count: 64, ..Banks::default() };
+    assert_eq!((wider.bytes(), wider.degree(&rows, 16)), (256, 2));
+    // Sixteen lanes of 16 bytes are two phases. Lanes 0 and 8 are in one bank: that is a conflict only if one phase has both.
+    let twice: Vec<u32> = (0..16).map(|lane| 16 * (lane % 8) + 128 * (lane / 8)).collect();
+    assert_eq!(Banks::default().degree(&twice, 16), 1);
+    let order = (0..8).flat_map(|lane| [lane, lane + 8]).collect();
+    let alternating = Banks { orders: vec![(16, order)], ..Banks::default() };
+    assert_eq!(alternating.degree(&twice, 16), 2);
+    assert_eq!(alternating.degree(&twice, 8), Banks::default().degree(&twice, 8), "the order is that of one width");
 }

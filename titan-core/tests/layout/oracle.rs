@@ -12,6 +12,7 @@ use titan_core::ir::Elem;
 use titan_core::lane::{Builder, Func, IntBin, OpKind, Space, Value, banks};
 use titan_core::layout::atoms::{Atom, WarpGrid};
 use titan_core::layout::{Bit, Coords, Encoding, Layout};
+use titan_core::target::Banks;
 
 /// The answers to questions, one line each; `None`, with a message, if the other compiler is not installed.
 fn ask(test: &str, questions: &[String]) -> Option<Vec<String>> {
@@ -318,7 +319,7 @@ fn bank_conflicts_are_those_of_another_compiler() {
     for ((layout, encoding, text), answer) in cases.iter().zip(&answers) {
         let theirs: u32 = answer.parse().expect("a number");
         let func = reader(layout, encoding);
-        let ours = banks::conflicts(&func).first().map_or(1, |c| c.degree);
+        let ours = banks::conflicts(&func, &Banks::default()).first().map_or(1, |c| c.degree);
         assert_eq!(ours, theirs + 1, "{text}");
         conflicts += u32::from(theirs > 0);
     }

@@ -4,6 +4,7 @@ use crate::random::Random;
 use std::collections::BTreeSet;
 use titan_core::layout::convert::{Way, way};
 use titan_core::layout::{Layout, check};
+use titan_core::target::Banks;
 
 fn inside(layout: &Layout, at: [u32; 4]) -> bool {
     at.iter().zip(layout.extents()).all(|(x, n)| x < n)
@@ -49,7 +50,7 @@ fn registers_move_where_every_thread_has_what_it_needs() {
         };
         let maps = maps(&from, &to);
         let possible = maps.iter().all(|m| !m.is_empty());
-        match way(&from, &to, 32) {
+        match way(&from, &to, 32, &Banks::default()) {
             Way::Registers(map) => {
                 direct += 1;
                 assert_eq!(map.len(), to.registers());

@@ -43,7 +43,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("launch", &["num", "diag", "ir"]),
     ("lane", &["collections", "named_enum", "entity", "num", "ir", "launch"]),
     ("layout", &["collections", "ir", "lane"]),
-    ("target", &["ir", "layout"]),
+    ("target", &["ir", "lane", "layout"]),
     ("plan", &["collections", "diag", "ir", "analysis", "verify", "lane", "layout", "target"]),
     ("pipeline", &["collections", "ir", "analysis", "verify"]),
     ("lay_out", &["collections", "ir", "analysis", "verify", "launch", "layout", "plan", "target"]),
