@@ -3,6 +3,7 @@
 //! A loop is written over slices, for the compiler to vectorize. [`Isa::run`] calls it in a function that is compiled for
 //! AVX2 and FMA, if the machine has them; on other architectures the baseline is used.
 
+use crate::runtime::halves::F16c;
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::V3;
 
@@ -11,6 +12,7 @@ use pulp::x86::V3;
 pub(crate) struct Isa {
     #[cfg(target_arch = "x86_64")]
     v3: Option<V3>,
+    f16c: Option<F16c>,
 }
 
 /// Whether `mul_add` is one instruction in code for the baseline.
@@ -22,7 +24,14 @@ impl Isa {
         Isa {
             #[cfg(target_arch = "x86_64")]
             v3: V3::try_new(),
+            f16c: F16c::detect(),
         }
+    }
+
+    /// The instructions that convert `f16`, if the machine has them.
+    #[inline]
+    pub(crate) fn f16c(self) -> Option<F16c> {
+        self.f16c
     }
 
     /// Calls `f` in a function whose loops are compiled for these instructions. Functions that `f` calls must be inlined to profit from it.

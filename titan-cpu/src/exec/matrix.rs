@@ -1,5 +1,6 @@
 //! MMAs, and loops that are one matrix product.
 
+use super::narrow::{Side, few, narrow};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome};
@@ -91,17 +92,38 @@ impl Machine<'_, '_> {
         let add = self.accumulator(to, c, last_use)?;
         let Data::Buffer(id) = self.tiles[to as usize].data else { return Ok(()) };
         let mut out = self.work.pool.lend(id);
-        let mut factors = std::mem::take(&mut self.work.factors);
+        let (mut factors, mut few_rows) =
+            (std::mem::take(&mut self.work.factors), std::mem::take(&mut self.work.narrow));
         let [left, right, sums] = &mut factors;
         let (info, depth) = (self.plan.tiles[to as usize], self.plan.tiles[a as usize].shape[3]);
-        let (a, b) = (self.factor(a, left)?, self.factor(b, right)?);
         let extent = |n: i32| usize::try_from(n).unwrap_or(0);
         let [m, n, k] = [extent(info.shape[2]), extent(info.shape[3]), extent(depth)];
         let dst = bytes_mut(&mut out, info.len * info.size);
+        let sides = |batch: usize| -> Option<[Side<'_>; 2]> {
+            let side = |tile: TileSlot, is_right: bool| {
+                let mut whole = self.strided(tile)?;
+                whole.first = whole.first.wrapping_add(batch.wrapping_mul(whole.strides[1].cast_unsigned()));
+                Side::of(whole, self.plan.tiles[tile as usize].elem, is_right)
+            };
+            (Sums::of(info.elem) == Sums::F32).then(|| Some([side(a, false)?, side(b, true)?]))?
+        };
+        let mut converted = None;
         for (batch, dst) in dst.chunks_exact_mut(m * n * info.size).enumerate() {
+            if let Some([left, right]) = sides(batch)
+                && let Some(few) = few([&left, &right])
+            {
+                let dst = bytemuck::cast_slice_mut(dst);
+                narrow(self.isa, (dst, n), add, [&left, &right], few, &mut few_rows)?;
+                continue;
+            }
+            let (a, b) = match converted {
+                Some(both) => both,
+                None => (self.factor(a, left)?, self.factor(b, right)?),
+            };
+            converted = Some((a, b));
             multiply(info.elem, (dst, n), [m, n, k], add, [a.of_batch(batch), b.of_batch(batch)], sums)?;
         }
-        self.work.factors = factors;
+        (self.work.factors, self.work.narrow) = (factors, few_rows);
         self.work.pool.give_back(id, out);
         Ok(())
     }

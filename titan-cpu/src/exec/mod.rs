@@ -13,6 +13,7 @@ mod elements;
 mod fold;
 mod matrix;
 mod memory;
+mod narrow;
 mod operands;
 pub(crate) mod pool;
 mod print;
@@ -57,6 +58,8 @@ pub(crate) struct Work {
     bank: Option<Box<elements::Bank>>,
     /// Operands of MMAs that were converted, and results that were converted back.
     factors: [Buffer; 3],
+    /// Few rows of a product in `f32`, one of many rows, and their products.
+    narrow: [Buffer; 3],
     moved: Vec<u64>,
     kept: product_loop::Kept,
 }
@@ -67,7 +70,8 @@ impl Work {
             pool: Pool::new(&plan.classes),
             scalars: plan.scalars.clone(),
             bank: None,
-            factors: [Buffer::new(), Buffer::new(), Buffer::new()],
+            factors: Default::default(),
+            narrow: Default::default(),
             moved: Vec::new(),
             kept: product_loop::Kept::default(),
         }

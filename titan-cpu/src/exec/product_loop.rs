@@ -6,7 +6,8 @@
 //! will need costs only time.
 
 use super::edge::Edge;
-use super::matrix::{Operand, conversion, convert, multiply};
+use super::matrix::{Operand, Sums, conversion, convert, multiply};
+use super::narrow::{Side, few, narrow};
 use super::pool::{Buffer, bytes, bytes_mut, reserve};
 use super::tile::{Data, Tile};
 use super::{Machine, Outcome};
@@ -219,6 +220,15 @@ impl<'m> Machine<'_, 'm> {
         let info = &self.plan.tiles[product.acc as usize];
         let row = extent(info.shape[3]);
         let edge = Edge { acc: info.elem, size: info.size, row, inside: [m, n] };
+        let sides = self.sides(product, [a, b], [dst.len() / (row * info.size).max(1), row]);
+        if let Some(few) = sides.as_ref().and_then(|[a, b]| few([a, b]))
+            && let Some([a, b]) = &sides
+        {
+            let dst = bytemuck::cast_slice_mut(dst);
+            narrow(self.isa, (dst, row), add, [a, b], few, &mut self.work.narrow)?;
+            self.work.factors = factors;
+            return Ok(());
+        }
         if !add {
             edge.clear(dst);
         }
@@ -236,6 +246,13 @@ impl<'m> Machine<'_, 'm> {
         }
         self.work.factors = factors;
         Ok(())
+    }
+
+    /// The factors as rows along k, if they are multiplied in `f32`. `tile` has the rows and columns of the accumulator.
+    fn sides<'a>(&self, product: &ProductLoop, [a, b]: [&Strided<'a>; 2], tile: [usize; 2]) -> Option<[Side<'a>; 2]> {
+        let sums = Sums::of(self.plan.tiles[product.acc as usize].elem) == Sums::F32;
+        let of = |rows: Strided<'a>, i: usize| Side { rows, elem: product.elems[i], tile: tile[i] };
+        sums.then(|| [of(*a, 0), of(b.transposed(), 1)])
     }
 
     /// Gives the accumulator its own buffer; returns false if it is zero: then the buffer must be overwritten.

@@ -11,8 +11,9 @@
     reason = "conversions between numbers are what this module is for, and Rust's `as` is the meaning that is wanted"
 )]
 
-use super::ElementFn;
 use super::elementwise::{Unary, unary_fn};
+use super::halves::{from_half, from_single, to_half, to_single};
+use super::{ElementFn, TileFn};
 use crate::rep::{Rep, bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 use half::{bf16, f16};
 use titan_core::ir::Elem;
@@ -221,7 +222,38 @@ pub(crate) fn cast(from: Elem, to: Elem) -> ElementFn {
             match from { $(Elem::$name => target::<$name>(to),)* }
         };
     }
-    from! { F64 F32 Tf32 F16 Bf16 E4m3 E5m2 I64 I32 I16 I8 I4 U64 U32 U16 U8 U4 Bool }
+    let found = from! { F64 F32 Tf32 F16 Bf16 E4m3 E5m2 I64 I32 I16 I8 I4 U64 U32 U16 U8 U4 Bool };
+    in_blocks(from, to).map_or(found, |tile| ElementFn { tile, ..found })
+}
+
+/// The loop of a conversion from or to `f16`, block by block through `f32`, where that is what [`Convert`] does for each element.
+fn in_blocks(from: Elem, to: Elem) -> Option<TileFn> {
+    macro_rules! each {
+        ($of:expr, $name:ident => $tile:expr; $($case:ident)*) => {
+            match $of {
+                $(Elem::$case => {
+                    type $name = $case;
+                    $tile
+                })*
+                Elem::F16 | Elem::F32 | Elem::F64 => return None,
+            }
+        };
+    }
+    Some(match (from, to) {
+        (Elem::F16, Elem::F16) => return None,
+        (Elem::F16, Elem::F32) => to_single,
+        (Elem::F16, Elem::F64) => from_half::<f64, Convert<F32, F64>>,
+        (Elem::F32, Elem::F16) => from_single,
+        (Elem::F16, to) => each! {
+            to, T => from_half::<<T as Kind>::Rep, Convert<F32, T>>;
+            Tf32 Bf16 E4m3 E5m2 I64 I32 I16 I8 I4 U64 U32 U16 U8 U4 Bool
+        },
+        (from, Elem::F16) => each! {
+            from, S => to_half::<<S as Kind>::Rep, Convert<S, F32>>;
+            Tf32 Bf16 E4m3 E5m2 I64 I32 I16 I8 I4 U64 U32 U16 U8 U4 Bool
+        },
+        (_, _) => return None,
+    })
 }
 
 macro_rules! every_target {

@@ -1,7 +1,8 @@
 //! The table of elementwise operations: the loop for each operation and element type.
 
-use super::ElementFn;
+use super::halves::{half1, half2};
 use super::number::{Bit, Float, Integer, Number, Words};
+use super::{ElementFn, TileFn};
 use crate::rep::Rep;
 use crate::simd::{BASELINE_FMA, Isa, Loop};
 use half::{bf16, f16};
@@ -15,7 +16,7 @@ pub(crate) trait Unary<A, R> {
 }
 
 /// An operation of two operands as a type.
-trait Binary<A, R> {
+pub(super) trait Binary<A, R> {
     fn eval(a: A, b: A) -> R;
 }
 
@@ -34,7 +35,7 @@ impl<A: Rep, R: Rep, O: Unary<A, R>> Loop for Loop1<'_, A, R, O> {
     }
 }
 
-fn tile1<A: Rep, R: Rep, O: Unary<A, R>>(isa: Isa, dst: &mut [u8], [a, _, _]: [&[u8]; 3]) {
+pub(super) fn tile1<A: Rep, R: Rep, O: Unary<A, R>>(isa: Isa, dst: &mut [u8], [a, _, _]: [&[u8]; 3]) {
     let (dst, a): (&mut [R], &[A]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(a));
     if let ([a], [_, ..]) = (a, &*dst) {
         dst.fill(eval1::<A, R, O>(*a));
@@ -59,7 +60,7 @@ pub(crate) fn unary_fn<A: Rep, R: Rep, O: Unary<A, R>>() -> ElementFn {
     ElementFn { tile: tile1::<A, R, O>, scalar: scalar1::<A, R, O> }
 }
 
-fn tile2<A: Rep, R: Rep, O: Binary<A, R>>(isa: Isa, dst: &mut [u8], [a, b, _]: [&[u8]; 3]) {
+pub(super) fn tile2<A: Rep, R: Rep, O: Binary<A, R>>(isa: Isa, dst: &mut [u8], [a, b, _]: [&[u8]; 3]) {
     let dst: &mut [R] = bytemuck::cast_slice_mut(dst);
     let (a, b): (&[A], &[A]) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
     isa.run(|| match (a, b) {
@@ -204,29 +205,38 @@ tables! {
         I64 i64, I32 i32, I16 i16, I8 i8, U64 u64, U32 u32, U16 u16, U8 u8;
 }
 
+/// The functions of a function of floats. Those of `f16` are computed in `f32`, block by block.
+fn floats<O>(e: Elem) -> Option<ElementFn>
+where
+    O: Unary<f64, f64> + Unary<f32, f32> + Unary<f16, f16> + Unary<bf16, bf16>,
+{
+    let found = unary_floats::<O>(e)?;
+    Some(if e == Elem::F16 { ElementFn { tile: half1::<O>, ..found } } else { found })
+}
+
 /// The functions of a unary operation on elements of this type.
 pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
     match op {
         UnOp::Neg => unary_numbers::<Neg>(e),
         UnOp::Abs => unary_numbers::<Abs>(e),
         UnOp::Not => unary_bits::<Not>(e),
-        UnOp::Exp => unary_floats::<Exp>(e),
-        UnOp::Exp2 => unary_floats::<Exp2>(e),
-        UnOp::Ln => unary_floats::<Ln>(e),
-        UnOp::Log2 => unary_floats::<Log2>(e),
-        UnOp::Sqrt => unary_floats::<Sqrt>(e),
-        UnOp::Rsqrt => unary_floats::<Rsqrt>(e),
-        UnOp::Recip => unary_floats::<Recip>(e),
-        UnOp::Sin => unary_floats::<Sin>(e),
-        UnOp::Cos => unary_floats::<Cos>(e),
-        UnOp::Tanh => unary_floats::<Tanh>(e),
-        UnOp::Sigmoid => unary_floats::<Sigmoid>(e),
-        UnOp::Erf => unary_floats::<Erf>(e),
-        UnOp::Floor => unary_floats::<Floor>(e),
-        UnOp::Ceil => unary_floats::<Ceil>(e),
-        UnOp::Trunc => unary_floats::<Trunc>(e),
-        UnOp::Round => unary_floats::<Round>(e),
-        UnOp::RoundTiesEven => unary_floats::<RoundTiesEven>(e),
+        UnOp::Exp => floats::<Exp>(e),
+        UnOp::Exp2 => floats::<Exp2>(e),
+        UnOp::Ln => floats::<Ln>(e),
+        UnOp::Log2 => floats::<Log2>(e),
+        UnOp::Sqrt => floats::<Sqrt>(e),
+        UnOp::Rsqrt => floats::<Rsqrt>(e),
+        UnOp::Recip => floats::<Recip>(e),
+        UnOp::Sin => floats::<Sin>(e),
+        UnOp::Cos => floats::<Cos>(e),
+        UnOp::Tanh => floats::<Tanh>(e),
+        UnOp::Sigmoid => floats::<Sigmoid>(e),
+        UnOp::Erf => floats::<Erf>(e),
+        UnOp::Floor => floats::<Floor>(e),
+        UnOp::Ceil => floats::<Ceil>(e),
+        UnOp::Trunc => floats::<Trunc>(e),
+        UnOp::Round => floats::<Round>(e),
+        UnOp::RoundTiesEven => floats::<RoundTiesEven>(e),
         UnOp::IsNan => float_tests::<IsNan>(e),
         UnOp::CountOnes => int_counts::<CountOnes>(e),
         UnOp::LeadingZeros => int_counts::<LeadingZeros>(e),
@@ -235,7 +245,7 @@ pub(crate) fn unary(op: UnOp, e: Elem) -> Option<ElementFn> {
 
 /// The functions of a binary operation on elements of this type.
 pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
-    match op {
+    let found = match op {
         BinOp::Add => numbers::<Add>(e),
         BinOp::Sub => numbers::<Sub>(e),
         BinOp::Mul => numbers::<Mul>(e),
@@ -250,6 +260,23 @@ pub(crate) fn binary(op: BinOp, e: Elem) -> Option<ElementFn> {
         BinOp::And => bits::<And>(e),
         BinOp::Or => bits::<Or>(e),
         BinOp::Xor => bits::<Xor>(e),
+    };
+    let half = if e == Elem::F16 { in_blocks(op) } else { None };
+    found.map(|f| half.map_or(f, |tile| ElementFn { tile, ..f }))
+}
+
+/// The loop of an operation on `f16`s that is computed in `f32`, block by block.
+fn in_blocks(op: BinOp) -> Option<TileFn> {
+    match op {
+        BinOp::Add => Some(half2::<Add>),
+        BinOp::Sub => Some(half2::<Sub>),
+        BinOp::Mul => Some(half2::<Mul>),
+        BinOp::Div => Some(half2::<Div>),
+        BinOp::Min => Some(half2::<Min>),
+        BinOp::Max => Some(half2::<Max>),
+        BinOp::Rem => Some(half2::<Rem>),
+        BinOp::Powf => Some(half2::<Powf>),
+        BinOp::MulHi | BinOp::Shl | BinOp::Shr | BinOp::And | BinOp::Or | BinOp::Xor => None,
     }
 }
 

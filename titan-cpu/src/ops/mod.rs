@@ -3,6 +3,7 @@
 //! * [`number`]: the operations on one element.
 //! * [`elementwise`]: loops over them, and the table from operation and element type to loop.
 //! * [`cast`]: the same for conversions. [`chain`]: two operations in one loop.
+//! * [`halves`]: operations on `f16`, through blocks of `f32`. [`narrow`]: products of few rows with many.
 //! * [`ternary`]: operations with three operands.
 //! * [`reduce`]: reductions, [`scan`]: scans, with the functions in [`folds`]. [`rows`]: reductions of rows of `f32`.
 //! * [`words`]: operations that only move elements: copies of strided tiles, interleaving, fills.
@@ -11,6 +12,8 @@ pub(crate) mod cast;
 pub(crate) mod chain;
 pub(crate) mod elementwise;
 mod folds;
+pub(crate) mod halves;
+pub(crate) mod narrow;
 pub(crate) mod number;
 pub(crate) mod reduce;
 pub(crate) mod rows;

@@ -2,6 +2,7 @@
 //!
 //! Every function in here is safe to call with any arguments. The reasons:
 //!
+//! * **Instructions.** Those that a machine may lack are called with a value that exists only where they were detected.
 //! * **Bounds.** Each access to memory compares its first and last element with the length of the memory, right where the
 //!   pointer is made.
 //! * **Aliasing with the host and other launches.** A launch holds a [`memory::Lease`] on every memory that it uses, shared or
@@ -19,6 +20,7 @@ use crate::{CompileError, Options, Program};
 use titan_core::ir::Kernel;
 
 pub(crate) mod access;
+pub(crate) mod halves;
 pub(crate) mod launch;
 pub mod memory;
 pub(crate) mod product;

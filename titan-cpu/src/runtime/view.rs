@@ -29,6 +29,8 @@ pub(crate) struct View<'m> {
     pub(super) writable: bool,
     /// The span of the tensor, if nothing in the launch writes there.
     frozen: Option<Frozen<'m>>,
+    /// Whether nothing in the launch writes to a byte of the tensor, also where its elements are parts of bytes.
+    pub(super) unwritten: bool,
     /// Whether other programs may be accessing the elements, although no correct launch does that: then every access is atomic.
     pub(super) contended: bool,
     /// Whether every coordinate is outside.
@@ -108,6 +110,7 @@ impl<'m> View<'m> {
             rank: slot.rank,
             writable: slot.writable && exclusive,
             frozen: Frozen::new(lease, slot),
+            unwritten: slot.frozen,
             contended: false,
             outside: false,
             given: true,
@@ -128,6 +131,7 @@ impl<'m> View<'m> {
             rank,
             writable: false,
             frozen: None,
+            unwritten: false,
             contended: false,
             outside: true,
             given: false,

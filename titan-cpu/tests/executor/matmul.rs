@@ -1,7 +1,7 @@
 //! Matrix products: single `mma`s, whole loops, every element triple, ragged edges, fast against slow paths.
 #![expect(clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "test data are small")]
 
-use crate::common::{K, Tensor, all_options, assert_close, data, run, shape_of};
+use crate::common::{K, Tensor, all_options, assert_close, data, round_to, run, shape_of};
 use titan_core::ir::{Const, Elem, ForKind, OpKind, Ty, mma_is_legal};
 use titan_cpu::{Options, Program};
 
@@ -105,24 +105,59 @@ fn steps_that_leave_out_the_last_part_of_k_do_not_add_it() {
     }
 }
 
+/// A product whose result is larger than its factors, which have an infinity and a NaN.
+fn check_padding(elem: Elem, acc: Elem, tiles: [i32; 3], extents: [i32; 3]) {
+    let [m, n, k] = extents.map(|e: i32| e as usize);
+    let programs = [0, 1].map(|axis| (extents[axis] + tiles[axis] - 1) / tiles[axis] + 1);
+    let all = [0, 1].map(|axis| programs[axis] * tiles[axis]);
+    let (mut a, mut b) = (data(elem, m * k, 3), data(elem, n * k, 5));
+    let infinite = round_to(elem, f64::INFINITY);
+    (a[(m - 1) * k + k - 1], b[(n - 1) * k + 1]) = (infinite, f64::NAN);
+    let ta = Tensor::new(elem, &[extents[0], extents[2]], &a);
+    let tb = Tensor::new(elem, &[extents[1], extents[2]], &b);
+    let padded = k.next_multiple_of(tiles[2] as usize);
+    let at = |x: &[f64], i: usize, rows: usize, l: usize| if i < rows && l < k { x[i * k + l] } else { 0.0 };
+    let element = |i: usize, j: usize| (0..padded).map(|l| at(&a, i, m, l) * at(&b, j, n, l)).sum();
+    let columns = all[1] as usize;
+    let want: Vec<f64> = (0..all[0] as usize * columns).map(|e| element(e / columns, e % columns)).collect();
+    for options in all_options() {
+        let tc = Tensor::zeros(acc, &all);
+        let program = gemm([elem; 2], acc, acc, tiles, options);
+        run(&program, &[ta.arg(), tb.arg(), tc.arg()], [programs[0] as u32, programs[1] as u32, 1]);
+        assert_close(&tc.values(), &want, 1e-4, &format!("{elem:?} {acc:?} {extents:?} {options:?}"));
+    }
+}
+
 #[test]
 fn padding_is_multiplied_too() {
-    for acc in [Elem::F32, Elem::F64] {
-        let (extents, all) = ([21, 13, 19], [32, 24]);
-        let [m, n, k] = extents.map(|e: i32| e as usize);
-        let (mut a, mut b) = (data(acc, m * k, 3), data(acc, n * k, 5));
-        (a[2 * k + 18], b[3 * k + 1]) = (f64::INFINITY, f64::NAN);
-        let (ta, tb) =
-            (Tensor::new(acc, &[extents[0], extents[2]], &a), Tensor::new(acc, &[extents[1], extents[2]], &b));
-        let at = |x: &[f64], i: usize, rows: usize, l: usize| if i < rows && l < k { x[i * k + l] } else { 0.0 };
-        let element = |i: usize, j: usize| (0..24).map(|l| at(&a, i, m, l) * at(&b, j, n, l)).sum();
-        let want: Vec<f64> = (0..all[0] * all[1]).map(|e| element(e as usize / 24, e as usize % 24)).collect();
+    check_padding(Elem::F32, Elem::F32, [8, 8, 8], [21, 13, 19]);
+    check_padding(Elem::F64, Elem::F64, [8, 8, 8], [21, 13, 19]);
+}
+
+/// The products of decoding, in which one factor has few rows: those of its tile, or those that are inside of its tensor or not zeros.
+#[test]
+fn products_of_few_rows_with_many() {
+    let kinds = [Elem::F32, Elem::F16, Elem::Bf16, Elem::E4m3];
+    let cases = kinds.into_iter().flat_map(|elem| {
+        [1, 2, 3, 4, 5, 7, 8, 9, 15].into_iter().flat_map(move |few| {
+            [[few, 37, 70], [37, few, 70], [few, 64, 16], [few, few, 5], [few + 16, 33, 40]]
+                .map(|extents| (elem, extents))
+        })
+    });
+    let traits = |(elem, extents): &(Elem, [i32; 3])| {
+        let [m, n, k] = extents;
+        vec![format!("{elem} {m}"), format!("{} {k}", n % 16), format!("{m} {n}")]
+    };
+    for (elem, extents) in test_depth::covering(cases, traits) {
+        check_padding(elem, Elem::F32, [16, 16, 16], extents);
         for options in all_options() {
-            let tc = Tensor::zeros(acc, &all);
-            let program = gemm([acc; 2], acc, acc, [8, 8, 8], options);
-            run(&program, &[ta.arg(), tb.arg(), tc.arg()], [4, 3, 1]);
-            assert_close(&tc.values(), &want, 1e-5, &format!("{acc:?} {options:?}"));
+            check_gemm([elem; 2], Elem::F32, [16, 16, 16], extents, options);
         }
+    }
+    for options in all_options() {
+        check_gemm([Elem::F16; 2], Elem::F32, [4, 32, 64], [4, 100, 300], options);
+        check_gemm([Elem::F16, Elem::F16], Elem::F32, [32, 8, 32], [100, 8, 300], options);
+        check_gemm([Elem::F16; 2], Elem::F32, [16, 64, 64], [3, 70, 2100], options);
     }
 }
 
