@@ -492,7 +492,7 @@ fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Res
 fn carried_out(filled: Filled, laid_out: Kernel, loops: Option<InStages>) -> Result<Made, Stop> {
     let Filled { schedule, rings, plan, mut log } = filled;
     let loops = loops.map_or_else(|| InStages::of(&laid_out, &schedule.bodies), Ok)?;
-    let [scheduled, loops] = loops.kernels(schedule.unmasked);
+    let [scheduled, loops] = loops.kernels(schedule.unmasked)?;
     let (barriers, held) = road::barriers(&rings, &plan, (&laid_out, &schedule.bodies), &loops, &mut |_, _, _| ())?;
     let lowered = lower::lower(&barriers, &plan.target)?;
     crowded::say(&mut log, (&schedule, &plan), [&laid_out, &barriers], &held);

@@ -180,11 +180,17 @@ impl InStages {
 
     /// The kernel with the schedules of its loops, and the one with its loops expanded by them; in the latter, iterations without masks have
     /// loops of their own, if `unmasked` says so.
-    pub(super) fn kernels(self, unmasked: bool) -> [Kernel; 2] {
+    pub(super) fn kernels(self, unmasked: bool) -> Result<[Kernel; 2], Stop> {
         let InStages { scheduled, loops } = self;
         let tiles = loops.sig.tails == Some(Tails::Split);
-        let apart = if unmasked { unmask(&loops, tiles) } else { None };
-        [scheduled, apart.unwrap_or(loops)]
+        let Some(apart) = unmasked.then(|| unmask(&loops, tiles)).flatten() else { return Ok([scheduled, loops]) };
+        match verify::unmasked(&loops, &apart) {
+            Ok(()) => Ok([scheduled, apart]),
+            Err((op, why)) => {
+                let message = format!("iterations without masks: {why}");
+                Err(Stop::Unproven(LowerError::refused(&loops, op, message, FOR_KERNEL)))
+            }
+        }
     }
 }
 
@@ -284,7 +290,7 @@ pub fn followed(
     let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
     let bodies = order::choose(&laid_out, &ahead);
     let made = InStages::of(&laid_out, &bodies).and_then(|made| {
-        let [_, loops] = made.kernels(false);
+        let [_, loops] = made.kernels(false)?;
         barriers(kernel, plan, (&laid_out, &bodies), &loops, told)
     });
     made.map(|(program, _)| program).map_err(Stop::error)

@@ -20,8 +20,8 @@
 //! tensor along the loop's axis, including the tiles that are prefetched.
 //!
 //! In the driver, this comes after loops were expanded by their schedules ([`super::modulo`]): the loop is split as it is then, and copies that
-//! run ahead in the first part are for iterations of the second. The accesses of the result are verified with the barrier program; that a
-//! condition holds below its threshold follows from the sums in `threshold.rs`.
+//! run ahead in the first part are for iterations of the second. That the result does what the loop did, and that each condition holds that is
+//! left out, is checked by [`crate::verify::unmasked`]; its accesses are verified with the barrier program.
 //!
 //! Deliberately absent: conditions that hold for the last iterations instead of the first, as in sliding windows; loops with early
 //! exits; steps other than 1; conditions in nested regions.

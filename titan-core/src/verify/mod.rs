@@ -166,6 +166,7 @@ mod scope;
 mod signature;
 mod structure;
 mod types;
+mod unmasked;
 
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
@@ -174,6 +175,7 @@ use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, Tt
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
+pub use unmasked::{NotUnmasked, unmasked};
 
 /// For this repository's tests only, and no part of the stable interface: the reasoning about integers, co-execution step by step, and
 /// rule 66 alone, none of which a verdict shows.

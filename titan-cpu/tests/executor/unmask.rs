@@ -2,10 +2,10 @@
 //! form, at the limits of `i32` too.
 
 use crate::common::{Tensor, run};
-use titan_core::ir::{Elem, Kernel};
+use titan_core::ir::{BinOp, Const, Elem, Kernel, OpKind, Pred};
 use titan_core::pipeline::unmask::unmask;
 use titan_core::text::parse_one;
-use titan_core::verify::verify;
+use titan_core::verify::{unmasked, verify};
 use titan_cpu::{Arg, Options, Program, Scalar};
 
 /// A loop over tiles of 8 keys, with the sums of what a mask leaves; the rows of the mask begin at `%x`.
@@ -76,27 +76,29 @@ const KEYS: [i32; 9] = [0, 1, 7, 8, 9, 16, 23, 40, 41];
 const ROWS: [i32; 17] =
     [i32::MIN, i32::MIN + 7, -9, -8, -7, -1, 0, 1, 7, 8, 9, 24, 40, 1 << 30, i32::MAX - 8, i32::MAX - 7, i32::MAX];
 
+const MASKS: [&str; 12] = [
+    "%mask = lt %keys, %end",
+    "%mask = gt %end, %keys",
+    "%mask = ge %rows, %keys",
+    "%mask = gt %rows, %keys",
+    "%mask = le %keys, %rows",
+    "%mask = lt %keys, %rows",
+    "%a = lt %keys, %end\n%b = ge %rows, %keys\n%mask = and %a, %b",
+    "%a = lt %key, %ends\n%b = broadcast<0, 8> %a : tile<8x8xbool>\n%c = gt %rows, %keys\n%mask = and %c, %b",
+    "%a = splat %1 : tile<8x8xi32>\n%later = add %keys, %a\n%mask = le %later, %rows",
+    "%a = splat %8 : tile<8x8xi32>\n%twice = mul %keys, %a\n%mask = lt %twice, %rows",
+    "%a = splat %8 : tile<8x8xi32>\n%less = sub %rows, %a\n%mask = ge %less, %keys",
+    "%a = lt %keys, %end\n%c = eq %keys, %rows\n%mask = or %c, %a",
+];
+
 #[test]
 fn masks_that_hold_at_first_are_left_out() {
-    let masks = [
-        "%mask = lt %keys, %end",
-        "%mask = gt %end, %keys",
-        "%mask = ge %rows, %keys",
-        "%mask = gt %rows, %keys",
-        "%mask = le %keys, %rows",
-        "%mask = lt %keys, %rows",
-        "%a = lt %keys, %end\n%b = ge %rows, %keys\n%mask = and %a, %b",
-        "%a = lt %key, %ends\n%b = broadcast<0, 8> %a : tile<8x8xbool>\n%c = gt %rows, %keys\n%mask = and %c, %b",
-        "%a = splat %1 : tile<8x8xi32>\n%later = add %keys, %a\n%mask = le %later, %rows",
-        "%a = splat %8 : tile<8x8xi32>\n%twice = mul %keys, %a\n%mask = lt %twice, %rows",
-        "%a = splat %8 : tile<8x8xi32>\n%less = sub %rows, %a\n%mask = ge %less, %keys",
-        "%a = lt %keys, %end\n%c = eq %keys, %rows\n%mask = or %c, %a",
-    ];
-    let loops_of = masks.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]);
+    let loops_of = MASKS.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]);
     for (number, (mask, from)) in loops_of.enumerate() {
         let before = kernel(from, mask);
         let after = unmask(&before, false).unwrap_or_else(|| panic!("{mask}: no mask is found"));
         assert_eq!((loops(&before), loops(&after)), (1, 2), "{mask}");
+        assert_eq!(unmasked(&before, &after), Ok(()), "{mask} from {from}");
         // In the quick depth a ninth of the arguments, other ones for each loop.
         let is_meant = |of: usize| test_depth::is_full() || (of + number).is_multiple_of(KEYS.len());
         let all = KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))).enumerate();
@@ -111,6 +113,7 @@ fn tiles_that_are_whole_have_a_loop_if_the_kernel_asks_for_it() {
     let before = kernel(0, "%mask = ge %keys, %rows");
     let after = unmask(&before, true).expect("the tiles of keys are whole at first");
     assert_eq!((loops(&before), loops(&after)), (1, 2));
+    assert_eq!(unmasked(&before, &after), Ok(()));
     for keys in KEYS {
         assert_eq!(results(&before, keys, 5), results(&after, keys, 5), "{keys} keys");
     }
@@ -136,4 +139,79 @@ fn other_masks_stay() {
         assert_eq!(unmask(&kernel(0, mask), false), None, "{mask}");
     }
     assert_eq!(unmask(&kernel(-1, "%mask = lt %keys, %end"), false), None, "tiles in front of the tensor");
+}
+
+/// A kernel with one operation changed in each way in which a wrong split or a wrong threshold could differ.
+fn mutants(kernel: &Kernel) -> Vec<(String, Kernel)> {
+    let mut all = Vec::new();
+    let mut add = |what: String, at: usize, change: &dyn Fn(&mut Kernel)| {
+        let mut mutant = kernel.clone();
+        change(&mut mutant);
+        if mutant != *kernel {
+            all.push((format!("operation {at}: {what}"), mutant));
+        }
+    };
+    for (at, op) in kernel.ops.iter().enumerate() {
+        let mut becomes =
+            |kind: OpKind| add(format!("{:?} becomes {kind:?}", op.kind), at, &|k| k.ops[at].kind = kind.clone());
+        match &op.kind {
+            OpKind::Const(Const::Int(elem @ Elem::I32, n)) => {
+                for by in [-8, -1, 1, 8] {
+                    becomes(OpKind::Const(Const::Int(*elem, n + by)));
+                }
+            }
+            OpKind::Const(Const::Int(elem @ Elem::Bool, n)) => becomes(OpKind::Const(Const::Int(*elem, 1 - n))),
+            OpKind::Binary(BinOp::Min) => becomes(OpKind::Binary(BinOp::Max)),
+            OpKind::Binary(BinOp::Max) => becomes(OpKind::Binary(BinOp::Min)),
+            OpKind::Binary(BinOp::Add) => becomes(OpKind::Binary(BinOp::Sub)),
+            OpKind::Binary(BinOp::Sub) => becomes(OpKind::Binary(BinOp::Add)),
+            OpKind::Binary(BinOp::Div) => becomes(OpKind::Binary(BinOp::Rem)),
+            OpKind::Binary(BinOp::And) => becomes(OpKind::Binary(BinOp::Or)),
+            OpKind::Cmp(pred) => {
+                for other in [Pred::Ge, Pred::Gt, Pred::Le, Pred::Lt].into_iter().filter(|other| other != pred) {
+                    becomes(OpKind::Cmp(other));
+                }
+            }
+            _ => {}
+        }
+        // Another operand of the same type, which is defined before.
+        for (i, arg) in op.args.iter().enumerate() {
+            let ty = kernel.ty(*arg);
+            let before =
+                kernel.ops[..at].iter().flat_map(|op| &op.results).filter(|v| kernel.ty(**v) == ty && *v != arg);
+            for other in before.copied().collect::<Vec<_>>().into_iter().rev().step_by(3).take(4) {
+                add(format!("operand {i} of {:?} is another", op.kind), at, &|k| k.ops[at].args[i] = other);
+            }
+        }
+        if op.args.len() > 1 {
+            add(format!("{:?} has the first operands exchanged", op.kind), at, &|k| k.ops[at].args.swap(0, 1));
+        }
+    }
+    all
+}
+
+/// The checker of split loops accepts no kernel that has other results than the one before.
+#[test]
+fn no_wrong_split_is_taken_for_right() {
+    let (mut refused, mut accepted) = (0, 0);
+    for (number, mask) in MASKS.iter().enumerate().filter(|(number, _)| test_depth::is_full() || number % 4 == 2) {
+        let from = [0, 1, 3][number % 3];
+        let before = kernel(from, mask);
+        let after = unmask(&before, false).expect("a mask is found");
+        for (what, mutant) in mutants(&after) {
+            if unmasked(&before, &mutant).is_err() {
+                refused += 1;
+                continue;
+            }
+            if verify(mutant.clone()).is_err() {
+                continue;
+            }
+            accepted += 1;
+            for (keys, x) in KEYS.iter().flat_map(|keys| ROWS.iter().map(move |x| (*keys, *x))) {
+                let (want, got) = (results(&before, keys, x), results(&mutant, keys, x));
+                assert_eq!(got, want, "{mask} from {from}, {what}: {keys} keys, {x}");
+            }
+        }
+    }
+    assert!(refused >= 100 && accepted > 0, "{refused} refused, {accepted} accepted");
 }

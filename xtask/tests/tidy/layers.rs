@@ -113,6 +113,7 @@ const VERIFIER: &[(&str, &[&str])] = &[
     ("coexecution", &["roles", "loops"]),
     ("pipes", &["roles", "loops"]),
     ("barriers", &["roles", "coexecution"]),
+    ("unmasked", &["coexecution"]),
 ];
 
 /// The same for the co-execution: what its symbolic numbers may name, and each of its two kinds of events. The driver (`run`, `step`,
