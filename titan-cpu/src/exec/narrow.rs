@@ -48,11 +48,6 @@ impl<'a> Side<'a> {
         usize::try_from(self.rows.shape[2]).unwrap_or(0)
     }
 
-    /// Whether there are elements behind the rows.
-    fn has_zeros(&self) -> bool {
-        self.tile > self.count()
-    }
-
     fn is_few(&self) -> bool {
         self.count() <= MOST
     }
@@ -78,19 +73,26 @@ pub(super) fn narrow(
     let (own, many) = (sides[few], sides[1 - few]);
     let k = usize::try_from(own.rows.shape[3]).unwrap_or(0);
     let [dense, wide, sums] = buffers;
-    // A row of zeros behind the few stands for all rows of zeros.
-    let rows = own.count() + usize::from(own.has_zeros());
-    reserve(dense, rows * k * 4)?;
-    widened(isa, own, bytes_mut(dense, rows * k * 4), wide)?;
-    let few_rows: &[f32] = bytemuck::cast_slice(bytes(dense, rows * k * 4));
+    // Behind the few is a row of zeros, which stands for all rows of zeros of the tile.
+    let rows = own.count();
+    reserve(dense, (rows + 1) * k * 4)?;
+    widened(isa, own, bytes_mut(dense, (rows + 1) * k * 4), wide)?;
+    let (few_rows, zeros): (&[f32], &[f32]) = bytemuck::cast_slice(bytes(dense, (rows + 1) * k * 4)).split_at(rows * k);
     let (n, convert) = (many.count(), conversion(many.elem));
-    reserve(sums, rows * n * 4)?;
+    reserve(sums, (rows + 1) * n * 4)?;
     reserve(wide, k * 4)?;
-    let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, rows * n * 4));
+    let sums: &mut [f32] = bytemuck::cast_slice_mut(bytes_mut(sums, (rows + 1) * n * 4));
     let mut of_row = [0f32; MOST + 1];
     for j in 0..n {
-        products(isa, few_rows, typed(isa, many, (j, k), convert, wide), &mut of_row[..rows]);
-        of_row[..rows].iter().enumerate().for_each(|(i, sum)| sums[i * n + j] = *sum);
+        let row = typed(isa, many, (j, k), convert, wide);
+        products(isa, few_rows, row, &mut of_row[..rows]);
+        // Sums with an element that is not finite are not finite. So if one is, the products with zeros are zeros.
+        if own.tile > rows && !of_row[..rows].iter().any(|sum| sum.is_finite()) {
+            products(isa, zeros, row, &mut of_row[rows..=rows]);
+        } else {
+            of_row[rows] = 0.0;
+        }
+        of_row[..=rows].iter().enumerate().for_each(|(i, sum)| sums[i * n + j] = *sum);
     }
     // What the rows behind the many, which are zeros, give with a row of the few.
     let beyond = |i: usize| {
@@ -98,13 +100,16 @@ pub(super) fn narrow(
         if finite { 0.0 } else { f32::NAN }
     };
     for i in 0..own.tile {
-        let sums = &sums[i.min(own.count()) * n..][..n];
-        let all = sums.iter().copied().chain(std::iter::repeat_n(beyond(i), many.tile - n));
-        let set = |(d, sum): (&mut f32, f32)| *d = if add { *d + sum } else { sum };
+        let sums = &sums[i.min(rows) * n..][..n];
+        let beyond = beyond(i);
+        let set = |d: &mut f32, sum: f32| *d = if add { *d + sum } else { sum };
         if few == 0 {
-            dst[i * row..][..row].iter_mut().zip(all).for_each(set);
+            let (inside, rest) = dst[i * row..][..row].split_at_mut(n);
+            inside.iter_mut().zip(sums).for_each(|(d, sum)| set(d, *sum));
+            rest.iter_mut().for_each(|d| set(d, beyond));
         } else {
-            dst[i..].iter_mut().step_by(row).zip(all).for_each(set);
+            let all = sums.iter().copied().chain(std::iter::repeat_n(beyond, many.tile - n));
+            dst[i..].iter_mut().step_by(row).zip(all).for_each(|(d, sum)| set(d, sum));
         }
     }
     Ok(())
@@ -136,7 +141,7 @@ fn typed<'a>(
     buffer: &'a mut Buffer,
 ) -> Row<'a> {
     let size = side.rows.size;
-    let first = words::index_of(&side.rows, j * k) * size;
+    let first = side.rows.first.wrapping_add(j.wrapping_mul(side.rows.strides[2].cast_unsigned())) * size;
     let row = &side.rows.data[first..first + k * size];
     match (side.elem, convert) {
         (Elem::F16, _) => Row::F16(bytemuck::cast_slice(row)),

@@ -101,14 +101,9 @@ fn some<T: Copy, const R: usize, const FMA: bool>(
             sum[i] += row[row.len() - rest.len() + i] * x;
         }
     }
-    sums.map(|mut sum| {
-        let mut n = LANES / 2;
-        while n > 0 {
-            for i in 0..n {
-                sum[i] += sum[i + n];
-            }
-            n /= 2;
-        }
-        sum[0]
+    sums.map(|sum| {
+        let eight: [f32; 8] = std::array::from_fn(|i| sum[i] + sum[i + 8]);
+        let four: [f32; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
+        (four[0] + four[2]) + (four[1] + four[3])
     })
 }

@@ -111,8 +111,28 @@ fn without_payload(x: __m256) -> __m256 {
 fn products(few: &[f32], row: &[f16], sums: &mut [f32]) {
     let wide = |chunk: &[f16; LANES]| {
         let mut wide = [0f32; LANES];
-        widen(&mut wide, chunk);
+        // Without a loop, so that the elements stay in registers.
+        // SAFETY: both are arrays of two vectors, and the instructions need no alignment.
+        unsafe {
+            for_vector(&mut wide, chunk, 0);
+            for_vector(&mut wide, chunk, WIDTH);
+        }
         wide
     };
     all::<f16, true>(few, row, (wide, f16_to_f32), sums);
+}
+
+/// Widens the vector at an index.
+///
+/// # Safety
+/// Both arrays have a vector there.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx,f16c")]
+#[inline]
+unsafe fn for_vector(wide: &mut [f32; LANES], chunk: &[f16; LANES], at: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let halves = _mm_loadu_si128(chunk.as_ptr().add(at).cast::<__m128i>());
+        _mm256_storeu_ps(wide.as_mut_ptr().add(at), _mm256_cvtph_ps(halves));
+    }
 }
