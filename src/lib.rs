@@ -158,9 +158,10 @@ pub use runtime::Stored;
 #[cfg(any(feature = "cpu", feature = "cuda"))]
 pub use runtime::dlpack;
 pub use runtime::{
-    AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind, DynTensor, DynView,
-    DynViewMut, ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch, LaunchFuture, MAX_RANK,
-    MemoryUse, Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut, kernels,
+    AnyElem, AnyOption, AnyOptionMut, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Choice, Device, DeviceKind,
+    DynTensor, DynView, DynViewMut, ElemChoice, Event, Exclusive, GenericArg, Graph, Instance, KernelInfo, Launch,
+    LaunchFuture, MAX_RANK, MemoryUse, Pinned, Registers, Stream, Tensor, Timer, Upload, VariantInfo, View, ViewMut,
+    kernels,
 };
 #[cfg(any(feature = "cpu", feature = "cuda"))]
 pub use runtime::{Place, Strided};

@@ -149,7 +149,7 @@ pub(super) fn row_coordinates<const N: i32, const W: i32, const R: usize>(
     })
 }
 
-fn lane_coordinates<S: Shape, const R: usize>(at: [Tile<i32, S>; R]) -> impl Iterator<Item = [i64; R]> {
+pub(super) fn lane_coordinates<S: Shape, const R: usize>(at: [Tile<i32, S>; R]) -> impl Iterator<Item = [i64; R]> {
     let at = at.map(Tile::values);
     (0..S::LEN).map(move |lane| std::array::from_fn(|axis| i64::from(at[axis][lane])))
 }

@@ -15,6 +15,8 @@
 //! | `x.reshape::<A, B>()` | `x.reshape::<D2<A, B>>()` |
 //! | `lo.interleave::<A, B>(hi)` | `lo.interleave::<D2<A, B>>(hi)` |
 //! | `x.split::<A, B>()` | `x.split::<D2<A, B>>()` |
+//! | `x.slice::<A, B>([i, j])`, `a.concat::<A, B>(b)` | `x.slice::<D2<A, B>>([i, j])`, `a.concat::<D2<A, B>>(b)` |
+//! | `(a, b).reduce::<AX>(f)`, `(a, b).scan::<AX>(f)` | `reduce_tuple::<AX, _>((a, b), f)`, `scan_tuple::<AX, _>((a, b), f)` |
 //! | `a + b`, `-` `*` `/` `%` `&` `\|` `^` `<<` `>>` | `ops::add(a, b)`, `sub mul div rem and or xor shl shr`; for scalars too |
 //! | `a < b`, `<=` `>` `>=` `==` `!=` | `ops::lt(a, b)`, `le gt ge eq ne` |
 //! | `-x`, `!x` | `ops::neg(x)`, `ops::not(x)`; a negative literal stays as it is: `i32::MIN` has no positive twin |
@@ -33,6 +35,7 @@
 mod access;
 mod arena;
 mod arith;
+mod atomic;
 mod condition;
 mod debug;
 mod elem;
@@ -47,6 +50,7 @@ mod mma;
 pub mod names;
 pub mod ops;
 mod own;
+mod part;
 mod permute;
 pub mod pipeline;
 mod program;
@@ -56,10 +60,12 @@ mod storage;
 mod table;
 mod tensor;
 mod tile;
+mod tuple;
 mod view;
 
 pub use half::{bf16, f16};
 
+pub use self::atomic::Lanes;
 pub use self::condition::{Condition, condition};
 pub use self::debug::{Holds, capture_prints, emit_print};
 #[cfg(feature = "cpu")]
@@ -84,5 +90,6 @@ pub use self::storage::{e4m3, e5m2, i4, tf32, u4};
 pub use self::table::{Entry, Place, entry};
 pub use self::tensor::{Shared, Tensor};
 pub use self::tile::{Col, Line, Operand, Row, Tile, iota};
+pub use self::tuple::{Tuple, reduce_tuple, scan_tuple};
 pub use self::view::{HasAxis, Rank, View, ViewMut};
 pub use crate::{static_assert, tassert, tprint};

@@ -6,6 +6,7 @@
 //! | `view.rs` | `index`, `slice`, `segment` and their `_mut` forms |
 //! | `access.rs` | tiles: `load_tile`, `load_at`, `store_tile`, `store_at`, `atomic_add_tile` and the like |
 //! | `gather.rs` | elements and rows by index tiles: `gather`, `gather_rows`, `scatter`, `atomic_add` and the like |
+//! | `atomic.rs` | atomic updates that return what they found: `fetch_add`, `compare_exchange` and the like |
 //! | `own.rs` | output tiles of a program: `tiles`, `ragged`, `work` |
 //! | `pipeline/source.rs` | sources of copies: `tile`, `tile_at`, `rows` |
 //!
@@ -166,6 +167,20 @@ impl<T: Elem, const R: usize> Tensor<T, R> {
         once(|| {
             let memory = self.memory.lock();
             Tile::new(at.map(|at| self.place(at).map_or(pad, |place| memory[place])).collect())
+        })
+    }
+
+    /// Replaces the elements at these coordinates by `f` of their number and what they were, one after the other, and returns what they were:
+    /// `None` outside of the tensor.
+    pub(super) fn replace(&mut self, at: impl Iterator<Item = [i64; R]>, f: impl Fn(usize, T) -> T) -> Vec<Option<T>> {
+        once(|| {
+            let mut memory = self.memory.lock();
+            let mut one = |(i, at): (usize, [i64; R])| {
+                let place = self.place(at)?;
+                let new = f(i, memory[place]);
+                Some(std::mem::replace(&mut memory[place], new))
+            };
+            at.enumerate().map(&mut one).collect()
         })
     }
 

@@ -157,6 +157,12 @@ impl<'a, T: Elem, const R: usize> From<Option<&'a Tensor<T, R>>> for LaunchArg<'
     }
 }
 
+impl<'a, T: Elem, const R: usize> From<Option<&'a mut Tensor<T, R>>> for LaunchArg<'a> {
+    fn from(tensor: Option<&'a mut Tensor<T, R>>) -> Self {
+        tensor.map_or_else(LaunchArg::absent, LaunchArg::from)
+    }
+}
+
 macro_rules! scalars {
     ($case:ident $via:ty: $($t:ty)*) => {$(
         impl From<$t> for LaunchArg<'_> {

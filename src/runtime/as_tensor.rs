@@ -154,6 +154,16 @@ pub trait AnyOption<'a, E, const R: usize> {
     fn launch_arg(self) -> LaunchArg<'a>;
 }
 
+/// An optional output for `dispatch!`: `Some` of an exclusive reference to what [`AnyTensorMut`] takes, or `None`.
+#[diagnostic::on_unimplemented(
+    message = "the kernel writes an optional tensor of rank {R} here, of elements `{E}`, not a `{Self}`",
+    label = "neither `None` nor `Some(&mut tensor)` of such a tensor"
+)]
+pub trait AnyOptionMut<'a, E, const R: usize> {
+    #[doc(hidden)]
+    fn launch_arg_mut(self) -> LaunchArg<'a>;
+}
+
 /// `None` as it is written as an argument of `dispatch!`: the type of the tensor does not matter.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +173,20 @@ pub struct Absent;
 impl<'a, E, const R: usize> AnyOption<'a, E, R> for Absent {
     fn launch_arg(self) -> LaunchArg<'a> {
         LaunchArg::absent()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, E, const R: usize> AnyOptionMut<'a, E, R> for Absent {
+    fn launch_arg_mut(self) -> LaunchArg<'a> {
+        LaunchArg::absent()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, E, const R: usize, X: AnyTensorMut<E, R> + ?Sized> AnyOptionMut<'a, E, R> for Option<&'a mut X> {
+    fn launch_arg_mut(self) -> LaunchArg<'a> {
+        self.map_or_else(LaunchArg::absent, AnyTensorMut::launch_arg_mut)
     }
 }
 

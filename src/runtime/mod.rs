@@ -78,7 +78,9 @@ mod uses;
 mod view;
 
 pub use arg::LaunchArg;
-pub use as_tensor::{Absent, AnyElem, AnyOption, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Exclusive};
+pub use as_tensor::{
+    Absent, AnyElem, AnyOption, AnyOptionMut, AnyTensor, AnyTensorMut, AsTensor, AsTensorMut, Exclusive,
+};
 pub use choice::Choice;
 pub use device::{Device, DeviceKind};
 pub use dyn_tensor::DynTensor;

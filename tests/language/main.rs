@@ -6,13 +6,17 @@
 
 mod control;
 mod elements;
+mod fetch;
 mod functions;
 mod macros;
 mod memory;
 mod notes;
+mod options;
 mod order;
+mod parts;
 mod random;
 mod shapes;
+mod tuples;
 
 use titan::prelude::*;
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use titan_core::ir::op_table::{Group, OpRow, mnemonic, ops, row};
 use titan_core::ir::traffic::{On, Order, traffic};
 use titan_core::ir::{
-    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, Family, FenceSpace, Fill,
-    Fold, ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp, Scope, Strided,
-    Tcgen05Op, TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
+    AmdOp, ArgOp, AtomicOp, BinOp, Call, Claim, Collector, Completion, Const, Effect, Elem, Family, FenceSpace,
+    FetchOp, Fill, Fold, ForKind, LocalOp, Mma, MmaKind, NvGroup, NvOp, OpKind, Pipe, Pred, Proxy, ReduceOp, RegionOp,
+    Scope, Strided, Tcgen05Op, TensorElem, TensorShape, TileShape, TtgOp, UnOp, Unit,
 };
 use titan_core::text::GRAMMAR;
 
@@ -33,6 +33,8 @@ fn kinds() -> Vec<OpKind> {
         OpKind::Permute([1, 0, 2, 3]),
         OpKind::Interleave,
         OpKind::Split,
+        OpKind::Cut { axis: 0, from: 1, n: 4 },
+        OpKind::Concat(0),
         OpKind::ReduceWith(0),
         OpKind::ScanWith(0),
         OpKind::Mma,
@@ -66,6 +68,8 @@ fn kinds() -> Vec<OpKind> {
     kinds.extend(ReduceOp::ALL.iter().flat_map(|o| [OpKind::Reduce(*o, 0), OpKind::Scan(*o, 0)]));
     kinds.extend(ArgOp::ALL.iter().map(|o| OpKind::ArgReduce(*o, 0)));
     kinds.extend(AtomicOp::ALL.iter().flat_map(|o| [OpKind::Atomic(*o), OpKind::AtomicTile(*o)]));
+    kinds.extend(FetchOp::ALL.iter().map(|o| OpKind::Fetch(*o)));
+    kinds.push(OpKind::CompareExchange);
     kinds.extend(Unit::ALL.iter().flat_map(|u| [OpKind::Load(*u, tile), OpKind::Store(*u)]));
     kinds.extend(pipelines(tile).into_iter().map(OpKind::Ttg));
     kinds.extend(barriers());

@@ -13,11 +13,13 @@ use crate::pipeline;
 use crate::resolve;
 use crate::signature;
 use proc_macro2::{Ident, Span};
+use titan_core::analysis::access::{self, kind_of};
 use titan_core::analysis::cover;
 use titan_core::analysis::grid::infer_grid;
+use titan_core::analysis::number::root;
 use titan_core::collections::{SortedMap, SortedSet};
 use titan_core::diag::{Code, Diagnostic};
-use titan_core::ir::{Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, RoleDecl};
+use titan_core::ir::{Access, Builder, Elem, ForKind, GridSpec, HostExpr, Kernel, Loc, OpKind, ParamKind, RoleDecl};
 use titan_core::verify::{Verified, verify};
 
 /// An instance with its IR.
@@ -73,17 +75,62 @@ pub(crate) fn compile(cx: &Ctxt, item: &KernelItem, items: &Items) -> Vec<Compil
     pipeline::check(cx, item);
     let instances = instance::expand(cx, item, items);
     let total = instances.len();
-    instances
+    let mut lowered: Vec<Lowered> = Vec::new();
+    for instance in instances {
+        cx.compiles(instance.full_name(&item.func.name.to_string()), total);
+        let mut elems = SortedMap::new();
+        let mut places = Places::new(item.func.name.span());
+        let kernel = one(cx, item, items, &instance, (&mut elems, &mut places));
+        lowered.push(Lowered { instance, kernel, elems, places });
+    }
+    only_stored_by_some(&mut lowered);
+    lowered
         .into_iter()
-        .map(|instance| {
+        .map(|Lowered { instance, kernel, elems, places }| {
             cx.compiles(instance.full_name(&item.func.name.to_string()), total);
-            let mut elems = SortedMap::new();
-            let mut places = Places::new(item.func.name.span());
-            let kernel = one(cx, item, items, &instance, (&mut elems, &mut places));
+            let finished = |(kernel, grid)| clock::time(Part::Verify, || finish(cx, item, kernel, grid, &places));
+            let kernel = kernel.and_then(finished);
             let places = kernel.as_ref().map(|k| used(k, &places)).unwrap_or_default();
             Compiled { instance, kernel, elems, places }
         })
         .collect()
+}
+
+/// An instance before it is verified.
+struct Lowered {
+    instance: Instance,
+    /// The IR and the declared grid; `None` after an error.
+    kernel: Option<(Kernel, Option<GridSpec>)>,
+    elems: SortedMap<ExprId, Elem>,
+    places: Places,
+}
+
+/// An output that some instances store and others do not, by a condition on constants, is an input of the others: they leave what it holds.
+fn only_stored_by_some(instances: &mut [Lowered]) {
+    let params = instances.iter().filter_map(|l| l.kernel.as_ref()).map(|(k, _)| k.sig.params.len()).max().unwrap_or(0);
+    for param in 0..params {
+        let stored: Vec<bool> =
+            instances.iter().map(|l| l.kernel.as_ref().is_some_and(|(k, _)| stores(k, param))).collect();
+        if !stored.contains(&true) {
+            continue;
+        }
+        for (lowered, _) in instances.iter_mut().zip(&stored).filter(|(_, stored)| !**stored) {
+            let kind = lowered.kernel.as_mut().and_then(|(k, _)| k.sig.params.get_mut(param)).map(|p| &mut p.kind);
+            if let Some(ParamKind::Tensor { access, .. }) = kind {
+                *access = Access::In;
+            }
+        }
+    }
+}
+
+/// Whether a kernel stores to a parameter in any way.
+fn stores(kernel: &Kernel, param: usize) -> bool {
+    let mut found = false;
+    kernel.walk(&mut |_, op| {
+        let writes = kind_of(&op.kind).is_some_and(|kind| kind != access::Kind::Read);
+        found |= writes && op.args.first().is_some_and(|tensor| root(kernel, *tensor) == Some(param));
+    });
+    found
 }
 
 /// The places of a kernel's operations, each once.
@@ -101,7 +148,7 @@ fn one(
     items: &Items,
     instance: &Instance,
     (elems_found, places): (&mut SortedMap<ExprId, Elem>, &mut Places),
-) -> Option<Verified> {
+) -> Option<(Kernel, Option<GridSpec>)> {
     let env = FnEnv { func: &item.func, generics: &instance.generics, items };
     let before = cx.reports();
     let mut infer = Infer::new(cx, env);
@@ -149,7 +196,7 @@ fn one(
     }
     sh.b.set_partial(item.config.partial);
     let Shared { b, .. } = sh;
-    clock::time(Part::Verify, || finish(cx, item, b.finish(), grid, places))
+    Some((b.finish(), grid))
 }
 
 /// Records the inferred element types of tiles and casts for which none is written.

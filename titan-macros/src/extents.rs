@@ -27,9 +27,11 @@ fn check_type(cx: &Ctxt, func: &Function, ty: &TypeRef) {
 }
 
 /// Checks the generic arguments of a method: an axis first if it has one, else extents.
-pub(crate) fn check_method(cx: &Ctxt, func: &Function, name: &Ident, args: &[GenericArg]) {
-    let extents = match args {
-        [axis, extents @ ..] if method::takes_axis(&name.to_string()) => {
+pub(crate) fn check_method(cx: &Ctxt, func: &Function, name: &Ident, generics: &[GenericArg], args: &[Expr]) {
+    // Those of a part of a tile, whose argument is its place, are extents.
+    let is_part = name == "slice" && matches!(args, [Expr { kind: ExprKind::Array(..), .. }]);
+    let extents = match generics {
+        [axis, extents @ ..] if method::takes_axis(&name.to_string()) && !is_part => {
             if let Some(param) = parameter(func, axis) {
                 let title = format!("the axis `{}` is a parameter of the function", param.name);
                 let help = format!(

@@ -2,7 +2,7 @@
 
 use crate::method_pipe::{self, PipeKind, PipeMethod};
 use crate::usage;
-use titan_core::ir::{ArgOp, AtomicOp, BinOp, ReduceOp, UnOp, Unit};
+use titan_core::ir::{ArgOp, AtomicOp, BinOp, FetchOp, ReduceOp, UnOp, Unit};
 
 /// The kind of a receiver, which determines its methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ impl Method {
                 | Method::Scatter
                 | Method::Atomic(_)
                 | Method::AtomicTile(_)
+                | Method::Fetch(_)
+                | Method::CompareExchange
                 | Method::Tiles { .. }
                 | Method::Ragged
                 | Method::Work { .. }
@@ -52,6 +54,12 @@ pub(crate) enum Method {
     Permute,
     Interleave,
     Split,
+    /// `x.slice::<A, B>([i, j])`, a part of a tile
+    Part,
+    /// `a.concat::<A, B>(b)`
+    Concat,
+    /// `x.at([i, j])`
+    At,
     Row,
     Col,
     Reduce(ReduceOp),
@@ -82,6 +90,9 @@ pub(crate) enum Method {
     Scatter,
     Atomic(AtomicOp),
     AtomicTile(AtomicOp),
+    /// `t.fetch_add([i], v)` and the like
+    Fetch(FetchOp),
+    CompareExchange,
     Tiles {
         grouped: bool,
     },
@@ -144,13 +155,9 @@ pub(crate) fn names(recv: Receiver) -> impl Iterator<Item = &'static str> {
 pub(crate) fn takes_axis(name: &str) -> bool {
     name.starts_with("reduce_")
         || name.starts_with("scan_")
-        || matches!(
-            name,
-            "argmax" | "argmin" | "any" | "all" | "broadcast" | "slice" | "slice_mut" | "index" | "index_mut"
-        )
+        || matches!(name, "argmax" | "argmin" | "any" | "all" | "broadcast" | "slice" | "slice_mut" | "index" | "index_mut")
 }
 
-/// Whether scalars or tiles have a method of this name.
 /// Whether scalars or tiles have a method of this name.
 pub(crate) fn is_of_values(name: &str) -> bool {
     lookup(Receiver::Tile, name).is_some()
@@ -185,6 +192,9 @@ fn tile(name: &str) -> Option<Method> {
         "permute" => Method::Permute,
         "interleave" => Method::Interleave,
         "split" => Method::Split,
+        "slice" => Method::Part,
+        "concat" => Method::Concat,
+        "at" => Method::At,
         "row" => Method::Row,
         "col" => Method::Col,
         "reduce_sum" => Method::Reduce(ReduceOp::Sum),
@@ -228,6 +238,14 @@ fn tensor(name: &str) -> Option<Method> {
         "atomic_add" => Method::Atomic(AtomicOp::Add),
         "atomic_max" => Method::Atomic(AtomicOp::Max),
         "atomic_min" => Method::Atomic(AtomicOp::Min),
+        "fetch_add" => Method::Fetch(FetchOp::Add),
+        "fetch_max" => Method::Fetch(FetchOp::Max),
+        "fetch_min" => Method::Fetch(FetchOp::Min),
+        "fetch_and" => Method::Fetch(FetchOp::And),
+        "fetch_or" => Method::Fetch(FetchOp::Or),
+        "fetch_xor" => Method::Fetch(FetchOp::Xor),
+        "atomic_swap" => Method::Fetch(FetchOp::Swap),
+        "compare_exchange" => Method::CompareExchange,
         "atomic_add_tile" => Method::AtomicTile(AtomicOp::Add),
         "atomic_max_tile" => Method::AtomicTile(AtomicOp::Max),
         "atomic_min_tile" => Method::AtomicTile(AtomicOp::Min),

@@ -227,7 +227,7 @@ impl<'a> Resolver<'a> {
             }
             ExprKind::Method { recv, name, generics, args, .. } => {
                 self.expr(recv);
-                extents::check_method(self.cx, self.func, name, generics);
+                extents::check_method(self.cx, self.func, name, generics, args);
                 self.generic_args(generics);
                 self.exprs(args);
             }

@@ -13,6 +13,7 @@ mod memory;
 mod mma;
 mod names;
 mod outputs;
+mod parts;
 mod pipelines;
 mod products;
 mod ring_made;

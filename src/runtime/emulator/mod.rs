@@ -105,6 +105,16 @@ enum Ram {
 }
 
 impl Ram {
+    /// The size of an allocation for so many bytes. Those of a GPU are whole words, and more: gfx942 compares and swaps halves as parts of the
+    /// word that contains them.
+    fn room(&self, bytes: usize) -> usize {
+        match self {
+            Ram::Nv(_) => bytes,
+            #[cfg(feature = "hip")]
+            Ram::Amd(_) => bytes.checked_next_multiple_of(4).unwrap_or(bytes),
+        }
+    }
+
     /// Allocates memory of any contents; `None` if there is none left.
     fn alloc(&mut self, name: &str, bytes: usize) -> Option<u64> {
         match self {
@@ -194,11 +204,12 @@ impl Memory {
     pub(crate) fn new(space: &Space, device: &Device, bytes: usize, contents: Contents) -> Result<Memory> {
         let mut ram = lock(&space.ram);
         // An empty buffer has an address too.
-        let start = ram.alloc("a tensor", bytes.max(1));
+        let room = ram.room(bytes.max(1));
+        let start = ram.alloc("a tensor", room);
         let start = start.ok_or_else(|| Error::OutOfMemory { bytes, device: device.to_string(), free: None })?;
         const ZEROS: [u8; 1 << 12] = [0; 1 << 12];
         let filled = match contents {
-            Contents::Zeros | Contents::WrittenNext => bytes.max(1),
+            Contents::Zeros | Contents::WrittenNext => room,
             Contents::Undefined => {
                 space.has_undefined.store(true, Ordering::Relaxed);
                 0
@@ -208,6 +219,9 @@ impl Memory {
             let part = &ZEROS[..(filled - at).min(ZEROS.len())];
             ram.write(start + at as u64, part).map_err(|e| broken("an allocation", e))?;
         }
+        // What fills up the last word is no element, and is defined from the start.
+        let rest = room - bytes.max(1);
+        ram.write(start + (room - rest) as u64, &ZEROS[..rest]).map_err(|e| broken("an allocation", e))?;
         drop(ram);
         Ok(Memory(Arc::new(Block { space: space.clone(), start })))
     }

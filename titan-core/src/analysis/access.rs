@@ -26,7 +26,7 @@ use super::affine::{Affine, I32, Range, Term};
 use super::forms::{Forms, is_input};
 use super::number::root;
 use super::uses::Tree;
-use crate::ir::{AmdOp, AtomicOp, Def, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
+use crate::ir::{AmdOp, AtomicOp, Def, FetchOp, Kernel, NvOp, Op, OpId, OpKind, TileShape, TtgOp, Ty, Unit, Value};
 
 /// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,10 +291,29 @@ const fn is_bulk_store(op: &Op) -> bool {
     matches!(op.kind, OpKind::Nv(NvOp::BulkStore { .. }))
 }
 
+/// What an atomic update does to an element. Updates that do the same give the same elements in any order; what they return depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// A function of the element and an operand.
+    Fetch(FetchOp),
+    /// An exchange of elements that have the expected bits.
+    CompareExchange,
+}
+
 /// What an atomic update does; nothing for other operations.
 #[must_use]
-pub const fn update(op: &Op) -> Option<AtomicOp> {
-    if let OpKind::Atomic(of) | OpKind::AtomicTile(of) = op.kind { Some(of) } else { None }
+pub const fn update(op: &Op) -> Option<Update> {
+    if let OpKind::Atomic(of) | OpKind::AtomicTile(of) = op.kind {
+        return Some(Update::Fetch(match of {
+            AtomicOp::Add => FetchOp::Add,
+            AtomicOp::Max => FetchOp::Max,
+            AtomicOp::Min => FetchOp::Min,
+        }));
+    }
+    if let OpKind::Fetch(of) = op.kind {
+        return Some(Update::Fetch(of));
+    }
+    if let OpKind::CompareExchange = op.kind { Some(Update::CompareExchange) } else { None }
 }
 
 /// The kind of an operation's access to the memory of its first operand.
@@ -312,7 +331,7 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         }
         OpKind::Nv(NvOp::BulkStore { .. }) => Some(Kind::Write),
         OpKind::ScatterRows | OpKind::Scatter => Some(Kind::Scatter),
-        OpKind::Atomic(_) | OpKind::AtomicTile(_) => Some(Kind::Atomic),
+        OpKind::Atomic(_) | OpKind::AtomicTile(_) | OpKind::Fetch(_) | OpKind::CompareExchange => Some(Kind::Atomic),
         OpKind::Const(_)
         | OpKind::ProgramId(_)
         | OpKind::NumPrograms(_)
@@ -332,6 +351,8 @@ pub const fn kind_of(kind: &OpKind) -> Option<Kind> {
         | OpKind::Permute(_)
         | OpKind::Interleave
         | OpKind::Split
+        | OpKind::Cut { .. }
+        | OpKind::Concat(_)
         | OpKind::Reduce(..)
         | OpKind::ArgReduce(..)
         | OpKind::ReduceWith(_)

@@ -398,7 +398,8 @@ impl Forms {
                 (_, _) => arg(0),
             },
             OpKind::Ttg(TtgOp::Rematerialize) => arg(0),
-            OpKind::Interleave => arg(0).join(&arg(1), &self.ranges),
+            OpKind::Cut { .. } => arg(0),
+            OpKind::Interleave | OpKind::Concat(_) => arg(0).join(&arg(1), &self.ranges),
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
             OpKind::Binary(kind @ (BinOp::Or | BinOp::Xor)) => self.of_bits(kernel, op, *kind, [&arg(0), &arg(1)]),
@@ -433,6 +434,8 @@ impl Forms {
             | OpKind::Scatter
             | OpKind::Atomic(_)
             | OpKind::AtomicTile(_)
+            | OpKind::Fetch(_)
+            | OpKind::CompareExchange
             | OpKind::Unflatten
             | OpKind::UnflattenGrouped(_)
             | OpKind::RaggedTile { .. }

@@ -130,6 +130,9 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
     let mut found: Option<(HostExpr, usize)> = None;
     for (param, key) in partition.keys().filter(|(_, k)| k.source == Term::Program(axis)) {
         let Some(extent) = super::cover::from_zero(&kernel.sig, param, key) else { continue };
+        if may_be_absent(&kernel.sig, param, key.axis) {
+            continue;
+        }
         match &found {
             Some((first, _)) if *first == extent => {}
             None => found = Some((extent, param)),
@@ -158,6 +161,14 @@ fn extent_of(kernel: &Kernel, partition: &Partition, axis: u8, place: Loc) -> Re
             format!("axis {axis} of the grid cannot be inferred: no output is divided evenly by `program_id({axis})`");
         Diagnostic::new(Code::Grid, place, title).help("write the grid in the attribute: `grid(cdiv(M, BM), ..)`")
     })
+}
+
+/// Whether an extent is only that of an optional tensor: a launch without the tensor has no such number.
+fn may_be_absent(sig: &Signature, param: usize, axis: usize) -> bool {
+    match sig.params.get(param).map(|p| &p.kind) {
+        Some(ParamKind::Tensor { optional: true, shape, .. }) => shape.get(axis) == Some(&DimSpec::Any),
+        Some(ParamKind::Tensor { optional: false, .. } | ParamKind::Scalar(_)) | None => false,
+    }
 }
 
 /// Whether a program's index along an axis is less than the product of these values, because that is the extent of the grid, factor by factor:

@@ -105,6 +105,8 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::Permute(_)
         | OpKind::Interleave
         | OpKind::Split
+        | OpKind::Cut { .. }
+        | OpKind::Concat(_)
         | OpKind::Reduce(..)
         | OpKind::ArgReduce(..)
         | OpKind::ReduceWith(_)
@@ -122,6 +124,8 @@ const fn may_number(kind: &OpKind) -> bool {
         | OpKind::Scatter
         | OpKind::Atomic(_)
         | OpKind::AtomicTile(_)
+        | OpKind::Fetch(_)
+        | OpKind::CompareExchange
         | OpKind::RaggedCount { .. }
         | OpKind::RaggedTile { .. }
         | OpKind::Print(_)

@@ -123,6 +123,10 @@ codes! {
     ReadView "T0409" Titan "a view for reading that is stored through, or the reverse";
     GridShort "T0410" Titan "a grid that leaves parts of an output unwritten";
     Unwritten "T0411" Titan "elements of an output that no program writes";
+    TilePart "T0440" Titan "a part or an element of a tile that is not inside of it";
+    TileJoin "T0441" Titan "tiles that do not make up the tile that they are joined to";
+    TileTuple "T0442" Titan "a reduction or a scan of a tuple that is not one of tiles of one shape";
+    InClosure "T0443" Titan "an operation that a closure cannot execute element by element";
     EarlyExit "T0501" Titan "an early exit from a pipelined loop";
     Condition "T0502" TitanInKernels "a condition that is not one uniform bool";
     NestedPipeline "T0503" Titan "a pipelined loop inside a pipelined loop";

@@ -5,7 +5,7 @@
 
 use super::op::{BinOp, OpKind, UnOp};
 use super::{BarrierTy, Elem, MMA_LEGAL, TileShape, Ty, mma_is_legal};
-use super::{infer_barrier, infer_local, infer_memory as memory, infer_ttg};
+use super::{infer_barrier, infer_local, infer_memory as memory, infer_parts, infer_ttg};
 use crate::diag::{Code, counted};
 
 /// The reason why the operands of an operation are invalid.
@@ -21,11 +21,11 @@ pub struct TypeError {
 }
 
 impl TypeError {
-    fn new(code: Code, message: String) -> Self {
+    pub(super) fn new(code: Code, message: String) -> Self {
         TypeError { code, message, help: None }
     }
 
-    fn help(mut self, help: &str) -> Self {
+    pub(super) fn help(mut self, help: &str) -> Self {
         self.help = Some(help.to_owned());
         self
     }
@@ -65,6 +65,8 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Interleave | OpKind::Split => {
             shape_op(kind, args)
         }
+        OpKind::Cut { axis, from, n } => infer_parts::cut(*axis, (*from, *n), args),
+        OpKind::Concat(axis) => infer_parts::concat(*axis, args),
         OpKind::Reduce(_, axis) => reduction(*axis, args, false).map(|(t, _)| vec![t]),
         OpKind::ArgReduce(_, axis) => reduction(*axis, args, false).map(|(t, at)| vec![t, at]),
         OpKind::ReduceWith(axis) => reduction(*axis, args, true).map(|(t, _)| vec![t]),
@@ -87,6 +89,8 @@ pub fn infer(kind: &OpKind, args: &[Ty]) -> Types {
         OpKind::Gather => memory::gather(args),
         OpKind::Scatter => memory::scatter(args, memory::whole_bytes),
         OpKind::Atomic(_) => memory::scatter(args, memory::atomic_elem),
+        OpKind::Fetch(op) => memory::fetch(*op, args),
+        OpKind::CompareExchange => memory::compare_exchange(args),
         OpKind::RaggedCount { .. } => memory::ragged_count(args),
         OpKind::RaggedTile { .. } => memory::ragged_tile(args),
         OpKind::Unflatten => unflatten(args),

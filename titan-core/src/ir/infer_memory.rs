@@ -1,7 +1,7 @@
 //! Result types of operations on views and memory. The constructors of errors are those of [`super::infer`].
 
 use super::infer::{TypeError, all_i32, bad_axis, mismatch, not_for, operands, tile};
-use super::{Elem, TileShape, Ty};
+use super::{Elem, FetchOp, TileShape, Ty};
 use crate::diag::Code;
 
 type Types = Result<Vec<Ty>, TypeError>;
@@ -117,6 +117,28 @@ pub(super) fn scatter(args: &[Ty], allowed: fn(Elem) -> Types) -> Types {
     allowed(e)
 }
 
+/// The types of an atomic update that returns what it found: a tile as the stored one.
+pub(super) fn fetch(op: FetchOp, args: &[Ty]) -> Types {
+    let allowed = match op {
+        FetchOp::Add | FetchOp::Max | FetchOp::Min | FetchOp::Swap => atomic_elem,
+        FetchOp::And | FetchOp::Or | FetchOp::Xor => atomic_bits,
+    };
+    scatter(args, allowed).map(|_| args.last().copied().into_iter().collect())
+}
+
+/// The types of a comparison and exchange: what was found, and a mask.
+pub(super) fn compare_exchange(args: &[Ty]) -> Types {
+    let (e, rank, rest) = tensor(args)?;
+    let (rest, new) = last(rest);
+    let (indices, current) = last(rest);
+    let shape = lanes(indices, rank.into(), args)?;
+    let held = Ty::Tile(e, shape);
+    if [current, new] != [Some(held); 2] {
+        return Err(operands("two tiles of the tensor's type, shaped as the indices, last", args));
+    }
+    atomic_elem(e).map(|_| vec![held, held.with_elem(Elem::Bool)])
+}
+
 pub(super) fn ragged_count(args: &[Ty]) -> Types {
     match tensor(args)? {
         (_, 2, [Ty::Tensor(Elem::I32, 1)]) => Ok(vec![Ty::I32]),
@@ -217,6 +239,10 @@ fn lanes(ix: &[Ty], rank: usize, args: &[Ty]) -> Result<TileShape, TypeError> {
 pub(super) fn atomic_elem(e: Elem) -> Types {
     let ok = e.is_arith() && (e.bits() >= 16 || e.is_float());
     if ok { Ok(vec![]) } else { Err(not_for("an atomic", e)) }
+}
+
+fn atomic_bits(e: Elem) -> Types {
+    if e.is_int() && e.is_arith() && e.bits() >= 16 { Ok(vec![]) } else { Err(not_for("an atomic of bits", e)) }
 }
 
 pub(super) fn whole_bytes(e: Elem) -> Types {

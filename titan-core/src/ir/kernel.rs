@@ -79,7 +79,7 @@ pub enum ParamKind {
         elem: Elem,
         /// `&` or `&mut`.
         access: Access,
-        /// Whether the parameter is optional: `Option<&Tensor>`.
+        /// Whether the parameter is optional: `Option<&Tensor>` or `Option<&mut Tensor>`.
         optional: bool,
         /// The declared extents, one for each axis.
         shape: Vec<DimSpec>,

@@ -36,6 +36,7 @@ pub mod infer;
 mod infer_barrier;
 mod infer_local;
 mod infer_memory;
+mod infer_parts;
 mod infer_ttg;
 mod kernel;
 mod local;
@@ -67,7 +68,8 @@ pub use local::{Fold, LocalOp};
 pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp, Strided};
 pub use op::{
-    ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Origin, Planned, Pred, ReduceOp, UnOp, Unit,
+    ArgOp, AtomicOp, BinOp, Effect, FetchOp, ForKind, Loc, Op, OpId, OpKind, Origin, Planned, Pred, ReduceOp, UnOp,
+    Unit,
 };
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{BarrierTy, Call, CallProxy, Class, Completion, RegionOp, Touch};

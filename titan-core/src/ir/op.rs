@@ -180,6 +180,42 @@ named_enum! {
 }
 
 named_enum! {
+    /// The update of an element by an atomic operation that returns what it found.
+    FetchOp {
+        /// Addition
+        Add = "add",
+        /// Maximum
+        Max = "max",
+        /// Minimum
+        Min = "min",
+        /// Bitwise and
+        And = "and",
+        /// Bitwise or
+        Or = "or",
+        /// Bitwise exclusive or
+        Xor = "xor",
+        /// The new value itself
+        Swap = "swap",
+    }
+}
+
+impl FetchOp {
+    /// The function of the element and the operand that gives the new element; none for a swap, whose result is the operand.
+    #[must_use]
+    pub const fn binary(self) -> Option<BinOp> {
+        match self {
+            FetchOp::Add => Some(BinOp::Add),
+            FetchOp::Max => Some(BinOp::Max),
+            FetchOp::Min => Some(BinOp::Min),
+            FetchOp::And => Some(BinOp::And),
+            FetchOp::Or => Some(BinOp::Or),
+            FetchOp::Xor => Some(BinOp::Xor),
+            FetchOp::Swap => None,
+        }
+    }
+}
+
+named_enum! {
     /// The unit of the coordinates of loads and stores.
     Unit {
         /// Tiles: the first element is at the coordinate times the extent of the tile.
@@ -249,6 +285,17 @@ pub enum OpKind {
     Interleave,
     /// Two tiles: the even and the odd elements along the last axis.
     Split,
+    /// The part of a tile from one element of an axis on.
+    Cut {
+        /// The axis.
+        axis: u8,
+        /// The first element.
+        from: i32,
+        /// The number of elements.
+        n: i32,
+    },
+    /// The elements of two tiles one behind the other along an axis.
+    Concat(u8),
 
     /// Reduction along an axis, which is removed.
     Reduce(ReduceOp, u8),
@@ -297,6 +344,11 @@ pub enum OpKind {
     Atomic(AtomicOp),
     /// Atomic update of a tile, whose coordinates are in units of tiles.
     AtomicTile(AtomicOp),
+    /// Atomic update of elements selected by indices, which returns what it found.
+    Fetch(FetchOp),
+    /// Atomic comparison of elements selected by indices with expected values, and exchange where the bits are equal. Returns what it found,
+    /// and where it has exchanged.
+    CompareExchange,
 
     /// The coordinates of a linear index in a box, in row-major order: from the last extent on, remainder and quotient. The first
     /// coordinate is the last quotient and is not reduced: for an index outside of the box it is at least its extent.

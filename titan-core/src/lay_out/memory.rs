@@ -138,6 +138,37 @@ impl LayOut<'_> {
         Ok(())
     }
 
+    /// Atomic updates that return what they found. If several threads hold an element, the first of them updates it, and the others get
+    /// what it found through shared memory:
+    ///
+    /// ```text
+    /// %found = fetch_add %t[%i], %v : tile<1xi32, 0>    meaningless except in the first thread
+    /// ttg.local.store %found, %exchange                 the first thread
+    /// %old = ttg.local.load %exchange                   all threads
+    /// ```
+    pub(super) fn fetch(&mut self, op: &Op) -> Laid<()> {
+        let layout = self.layout(op.results[0]);
+        let args = self.indexed(op, &layout)?;
+        let results = self.op(op.kind.clone(), &args)?;
+        let copied = layout.lane_bits().iter().chain(layout.warp_bits()).any(|bit| *bit == Bit::Copy);
+        results.iter().for_each(|new| self.b.put(*new, &layout));
+        for (old, new) in op.results.iter().zip(results) {
+            let found = if copied { self.of_first_copy(new, &layout)? } else { new };
+            self.settle(*old, found)?;
+        }
+        Ok(())
+    }
+
+    /// The tile of which the first thread that holds an element knows it, in all threads.
+    fn of_first_copy(&mut self, value: Value, layout: &Layout) -> Laid<Value> {
+        let elem = self.b.ty(value).elem();
+        let order: Vec<usize> = (0..layout.rank()).collect();
+        let encoding = Encoding::padded(layout.extents(), elem.bits().max(8), &order, 0);
+        let buffer = self.buffer(elem, layout.extents(), &encoding, "found")?;
+        self.write(value, buffer)?;
+        self.read(buffer, layout)
+    }
+
     /// A gather of rows, to registers, or to shared memory if only MMAs read it.
     pub(super) fn gathered_rows(&mut self, op: &Op, [rows, width]: [i32; 2]) -> Laid<()> {
         let old = op.results[0];

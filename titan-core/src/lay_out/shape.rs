@@ -63,6 +63,45 @@ impl LayOut<'_> {
         }
         Ok(())
     }
+
+    /// A part of a tile. The tile is in shared memory, and the threads read the part from there.
+    pub(super) fn cut(&mut self, op: &Op, axis: u8, [from, n]: [i32; 2]) -> Laid<()> {
+        let (layout, value) = self.own(op.args[0])?;
+        let elem = self.elem(op.args[0]);
+        let buffer = self.buffer(elem, layout.extents(), &rows(layout.extents(), elem.bits().max(8)), "slice")?;
+        self.write(value, buffer)?;
+        let at = self.b.i32(from);
+        let part = self.part_at(buffer, axis, n.unsigned_abs(), at)?;
+        let value = self.read(part, &self.layout(op.results[0]))?;
+        self.make(op.results[0], value);
+        Ok(())
+    }
+
+    /// Two tiles one behind the other: each is written to its part of a buffer, from which the threads read the whole.
+    ///
+    /// Zeros are written to all of it first. The verifier of barrier programs takes no write of a part for one of certain bytes (rule 83), since
+    /// offsets of parts may be computed, so that it would not see that the two parts are the whole.
+    pub(super) fn concat(&mut self, op: &Op, axis: u8) -> Laid<()> {
+        let result = op.results[0];
+        let (elem, whole) = (self.elem(result), self.layout(result));
+        let buffer = self.buffer(elem, whole.extents(), &rows(whole.extents(), elem.bits().max(8)), "concat")?;
+        let zero = self.zero(elem);
+        let (all, wide) = (self.shape(whole.extents())?, self.wide(whole.extents(), elem.bits()));
+        let zeros = self.tile_op(OpKind::Splat(all), &[zero], &wide)?;
+        self.write(zeros, buffer)?;
+        let mut from = 0;
+        for old in &op.args {
+            let (layout, value) = self.own(*old)?;
+            let n = layout.extents()[usize::from(axis)];
+            let at = self.index(from);
+            let part = self.part_at(buffer, axis, n, at)?;
+            self.write(value, part)?;
+            from += n;
+        }
+        let value = self.read(buffer, &whole)?;
+        self.make(result, value);
+        Ok(())
+    }
 }
 
 /// The row-major encoding without padding.

@@ -100,8 +100,13 @@ impl Lower<'_> {
             OpKind::UnflattenGrouped(rows) => self.unflatten_grouped(op, *rows),
             OpKind::RaggedCount { rows, cols } => self.ragged_count(op, *rows, *cols)?,
             OpKind::RaggedTile { rows, cols } => self.ragged_tile(op, *rows, *cols)?,
-            OpKind::Reduce(..) | OpKind::ArgReduce(..) | OpKind::ReduceWith(_) | OpKind::Mma => {
-                return Err(LowerError::internal(self.k, "a reduction or MMA that is not laid out".to_owned()));
+            OpKind::Reduce(..)
+            | OpKind::ArgReduce(..)
+            | OpKind::ReduceWith(_)
+            | OpKind::Mma
+            | OpKind::Cut { .. }
+            | OpKind::Concat(_) => {
+                return Err(LowerError::internal(self.k, "an operation on tiles that is not laid out".to_owned()));
             }
             OpKind::Load(unit, _) => self.load(op, *unit)?,
             OpKind::Store(unit) => self.store(op, *unit)?,
@@ -113,6 +118,8 @@ impl Lower<'_> {
             OpKind::ScatterRows => self.scatter_rows(op)?,
             OpKind::Atomic(f) => self.atomic(op, *f)?,
             OpKind::AtomicTile(f) => self.atomic_tile(op, *f)?,
+            OpKind::Fetch(f) => self.fetch(op, *f)?,
+            OpKind::CompareExchange => self.compare_exchange(op)?,
             OpKind::Print(format) => self.print(op, format)?,
             OpKind::Assert(message) => self.assert(op, message)?,
             OpKind::For(kind) => self.counted_loop(op, *kind)?,

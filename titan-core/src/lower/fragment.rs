@@ -24,6 +24,17 @@ pub(super) fn canonical(layout: &Layout, elem: Elem) -> Option<(Layout, bool)> {
     })
 }
 
+/// Whether whole matrices can be loaded: the padding of the layout, which these loads access too, is inside of the tile in shared memory.
+fn holds(staged: &Staged, layout: &Layout) -> bool {
+    let (atom, times) = (layout.atom(), layout.repetitions());
+    (0..2).all(|axis| {
+        // A part at a computed offset is one of equal parts.
+        let moved = staged.origin.moved.as_ref().is_some_and(|(moved, ..)| *moved == axis);
+        let covered = staged.origin.at[axis] + atom[axis] * times[axis];
+        moved || !layout.is_padded(axis) || covered <= staged.encoding.extents[axis]
+    })
+}
+
 impl Lower<'_> {
     /// Loads a tile from shared memory, by matrix loads if the machine has them and the layout allows it.
     pub(super) fn load_local(&mut self, staged: &Staged, layout: &Layout, elem: Elem) -> LoweredValue {
@@ -35,7 +46,7 @@ impl Lower<'_> {
             let staged = if transposed { staged.transposed() } else { staged.clone() };
             let straight = staged.encoding.fast_axis() == 1;
             let turned = staged.encoding.fast_axis() == 0 && elem.bits() == 16;
-            if straight || turned {
+            if (straight || turned) && holds(&staged, &rows_first) {
                 self.touch(staged.region(), false);
                 let per_word = (32 / elem.bits()).max(1) as usize;
                 let words = words_of(&rows_first, per_word);

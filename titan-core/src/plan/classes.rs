@@ -110,8 +110,8 @@ impl Classes {
             }
         } else if op.kind == OpKind::Mma {
             self.unite(kernel, op.results[0], op.args[2]);
-        } else if op.kind == OpKind::Gather {
-            op.args.iter().for_each(|arg| self.unite(kernel, op.results[0], *arg));
+        } else if let OpKind::Gather | OpKind::Fetch(_) | OpKind::CompareExchange = op.kind {
+            op.results.iter().chain(&op.args).for_each(|value| self.unite(kernel, op.results[0], *value));
         }
         // All others choose the layouts of their operands and results by themselves, and tiles are converted to them.
     }

@@ -149,6 +149,14 @@ impl Gen<'_> {
         }
     }
 
+    /// A part of a tile along an axis.
+    fn cut(&mut self, tile: Value, axis: u8) -> Value {
+        let n = self.shape(tile)[usize::from(axis)];
+        let from = self.rng.below(n as u32) as i32;
+        let n = 1 + self.rng.below((n - from) as u32) as i32;
+        self.op(OpKind::Cut { axis, from, n }, &[tile])
+    }
+
     #[expect(clippy::too_many_lines, reason = "one line for each kind of step")]
     fn step(&mut self) {
         let tile = self.pick();
@@ -156,7 +164,7 @@ impl Gen<'_> {
         let rank = shape.len();
         let axis = self.rng.below(rank as u32) as u8;
         let len: i64 = shape.iter().map(|n| i64::from(*n)).product();
-        let made = match self.rng.below(22) {
+        let made = match self.rng.below(24) {
             0 => {
                 let rank = 1 + self.rng.below(4) as usize;
                 let shape = self.any_shape(rank);
@@ -223,6 +231,19 @@ impl Gen<'_> {
                 both[1]
             }
             17 => self.gathered(tile),
+            22 => self.cut(tile, axis),
+            23 if len < self.most => {
+                // A part of the tile, where that fits: behind the tile or before it.
+                let n = shape[usize::from(axis)];
+                let room = (self.most - len) / (len / i64::from(n));
+                if room == 0 {
+                    return;
+                }
+                let more = i32::try_from(room).map_or(n, |room| n.min(room));
+                let part = self.op(OpKind::Cut { axis, from: n - more, n: more }, &[tile]);
+                let both = if self.rng.below(2) == 0 { [tile, part] } else { [part, tile] };
+                self.op(OpKind::Concat(axis), &both)
+            }
             18 | 19 => self.product(),
             20 if self.depth < 2 => return self.repeated(tile),
             21 if self.depth < 2 => return self.chosen(tile),

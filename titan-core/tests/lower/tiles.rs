@@ -184,6 +184,24 @@ impl Run<'_> {
                     args[0].at(&from)
                 })]
             }
+            OpKind::Cut { axis, from, .. } => {
+                vec![Tile::make(&shape, |at| {
+                    let mut at = at.clone();
+                    at[usize::from(*axis)] += i64::from(*from);
+                    args[0].at(&at)
+                })]
+            }
+            OpKind::Concat(axis) => {
+                vec![Tile::make(&shape, |at| {
+                    let (mut at, axis) = (at.clone(), usize::from(*axis));
+                    let first = args[0].shape[axis];
+                    if at[axis] < first {
+                        return args[0].at(&at);
+                    }
+                    at[axis] -= first;
+                    args[1].at(&at)
+                })]
+            }
             OpKind::Interleave => each(&|i| args[i % 2].data[i / 2]),
             OpKind::Split => (0..2).map(|half| each(&|i| args[0].data[2 * i + half]).remove(0)).collect(),
             OpKind::Reduce(f, axis) => {

@@ -42,6 +42,10 @@ impl<'m> Machine<'_, 'm> {
             MemoryStep::Atomic { view, at, from, f, integer_add } => {
                 self.scatter(*view, at, *from, Write::Update(*f, *integer_add))?;
             }
+            MemoryStep::Fetch { to, view, at, from, f } => self.fetch_elements(*to, *view, at, *from, *f)?,
+            MemoryStep::CompareExchange { to, view, at, current, new } => {
+                self.compare_exchange(*to, *view, at, [*current, *new])?;
+            }
         }
         Ok(())
     }

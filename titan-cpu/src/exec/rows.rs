@@ -2,7 +2,7 @@
 
 use super::memory::{Write, count, write};
 use super::{Machine, Outcome};
-use crate::ops::words;
+use crate::ops::{ScalarFn, words};
 use crate::plan::{ScalarSlot, Slot, TileInfo, TileSlot, ViewSlot};
 use crate::runtime::view::View;
 
@@ -135,5 +135,58 @@ impl Machine<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Updates one element for each lane, in the order of the lanes, and returns what they were; zero where there is no element.
+    pub(super) fn fetch_elements(
+        &mut self,
+        to: TileSlot,
+        view: ViewSlot,
+        at: &[TileSlot],
+        from: TileSlot,
+        f: ScalarFn,
+    ) -> Outcome<()> {
+        at.iter().try_for_each(|tile| self.make_dense(*tile))?;
+        self.make_dense(from)?;
+        let (info, view) = (self.plan.tiles[from as usize], self.view(view));
+        self.make(to, |m, out| {
+            let lanes = out.chunks_exact_mut(info.size).zip(m.dense(from).chunks_exact(info.size));
+            for (i, (old, operand)) in lanes.enumerate() {
+                match m.lane_element(&view, at, i) {
+                    Some(offset) => view.fetch_shared(offset, operand, f, old),
+                    None => old.fill(0),
+                }
+            }
+        })
+    }
+
+    /// Exchanges one element for each lane that has the expected bits. The results are what the elements were, and which have been exchanged.
+    pub(super) fn compare_exchange(
+        &mut self,
+        [to, done]: [TileSlot; 2],
+        view: ViewSlot,
+        at: &[TileSlot],
+        [current, new]: [TileSlot; 2],
+    ) -> Outcome<()> {
+        at.iter().chain([&current, &new]).try_for_each(|tile| self.make_dense(*tile))?;
+        let (info, view) = (self.plan.tiles[new as usize], self.view(view));
+        let exchanged = self.make(to, |m, out| {
+            let operands = m.dense(current).chunks_exact(info.size).zip(m.dense(new).chunks_exact(info.size));
+            let lanes = out.chunks_exact_mut(info.size).zip(operands);
+            let one = |(i, (old, (current, new))): (usize, (&mut [u8], (&[u8], &[u8])))| {
+                if let Some(offset) = m.lane_element(&view, at, i) {
+                    view.compare_exchange_shared(offset, [current, new], old);
+                    return old == current;
+                }
+                old.fill(0);
+                false
+            };
+            lanes.enumerate().map(one).collect::<Vec<bool>>()
+        })?;
+        self.make(done, |_, out| {
+            for (to, exchanged) in out.iter_mut().zip(exchanged) {
+                *to = exchanged.into();
+            }
+        })
     }
 }

@@ -34,6 +34,20 @@ impl Machine<'_, '_> {
                 self.make(*to, |m, out| words::interleave(out, size, m.dense(*a), m.dense(*b)))?;
             }
             TileStep::Split { to, from } => self.split(*to, *from)?,
+            TileStep::Concat { to, from: [a, b], axis } => {
+                self.make_dense(*a)?;
+                self.make_dense(*b)?;
+                let size = self.plan.tiles[*to as usize].size;
+                // What is adjacent in each of the two: the elements from the axis on.
+                let adjacent = [*a, *b].map(|tile| self.extents(tile, *axis)[1..].iter().product::<usize>() * size);
+                self.make(*to, |m, out| {
+                    let lines = m.dense(*a).chunks_exact(adjacent[0]).zip(m.dense(*b).chunks_exact(adjacent[1]));
+                    for (line, (a, b)) in out.chunks_exact_mut(adjacent[0] + adjacent[1]).zip(lines) {
+                        line[..a.len()].copy_from_slice(a);
+                        line[a.len()..].copy_from_slice(b);
+                    }
+                })?;
+            }
             TileStep::Reduce { to, from, axis, f } => self.reduce(*to, *from, *axis, *f)?,
             TileStep::ArgReduce { to, index, from, axis, f } => self.arg_reduce(*to, *index, *from, *axis, *f)?,
             TileStep::Scan { to, from, axis, f } => {
@@ -78,6 +92,11 @@ impl Machine<'_, '_> {
                 broadcast
             }
             Restride::Permute(order) => order.map(|axis| strides[axis]),
+            Restride::Cut { axis, from } => {
+                let skipped = strides[axis].wrapping_mul(from.cast_signed());
+                tile.first = tile.first.wrapping_add_signed(skipped);
+                strides
+            }
         };
         tile.dense = tile.dense
             && match how {
@@ -85,6 +104,8 @@ impl Machine<'_, '_> {
                 Restride::Broadcast(axis) => new.shape[axis] == 1,
                 // The order of axes of extent 1 does not matter.
                 Restride::Permute(order) => order.iter().filter(|a| old.shape[**a] != 1).is_sorted(),
+                // The elements of a part are adjacent if the part is the whole, or a range of the outermost axis.
+                Restride::Cut { axis, .. } => old.shape == new.shape || old.shape[..axis].iter().all(|n| *n == 1),
             };
         self.set_tile(to, tile);
         Ok(())

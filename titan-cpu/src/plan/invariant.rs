@@ -100,7 +100,9 @@ impl Known {
                 | MemoryStep::Gather { .. }
                 | MemoryStep::Scatter { .. }
                 | MemoryStep::Atomic { .. }
-                | MemoryStep::AtomicTile { .. },
+                | MemoryStep::AtomicTile { .. }
+                | MemoryStep::Fetch { .. }
+                | MemoryStep::CompareExchange { .. },
             )
             | Step::Ring(_)
             | Step::Print { .. }
@@ -142,6 +144,7 @@ impl Known {
             TileStep::Restride { to, from, .. } => self.tiles[*from as usize] && self.know_tile(*to),
             TileStep::Extract { to, from, .. } => self.tiles[*from as usize] && self.know_scalar(*to),
             TileStep::Interleave { .. }
+            | TileStep::Concat { .. }
             | TileStep::Split { .. }
             | TileStep::Reduce { .. }
             | TileStep::ArgReduce { .. }

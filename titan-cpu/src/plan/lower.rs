@@ -176,6 +176,8 @@ impl Lower<'_> {
             | OpKind::Broadcast { .. }
             | OpKind::Permute(_)
             | OpKind::Interleave
+            | OpKind::Cut { .. }
+            | OpKind::Concat(_)
             | OpKind::Split
             | OpKind::Reduce(..)
             | OpKind::ArgReduce(..)
@@ -204,7 +206,9 @@ impl Lower<'_> {
             | OpKind::Gather
             | OpKind::Scatter
             | OpKind::Atomic(_)
-            | OpKind::AtomicTile(_) => self.memory_op(frame, id, op),
+            | OpKind::AtomicTile(_)
+            | OpKind::Fetch(_)
+            | OpKind::CompareExchange => self.memory_op(frame, id, op),
             OpKind::Print(_)
             | OpKind::Assert(_)
             | OpKind::For(_)

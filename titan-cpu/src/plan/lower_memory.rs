@@ -5,7 +5,7 @@ use super::open::{OpenAct, OpenOp};
 use super::{FactStep, MemoryStep, Place, Slot, Step};
 use crate::ops::{ScalarFn, elementwise};
 use titan_core::analysis::number;
-use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, Ty, Unit, Value};
+use titan_core::ir::{AtomicOp, BinOp, Elem, FetchOp, Op, OpId, OpKind, Ty, Unit, Value};
 
 impl Lower<'_> {
     pub(super) fn fact(&mut self, frame: &mut Frame, op: &Op) -> Result<()> {
@@ -81,9 +81,9 @@ impl Lower<'_> {
     }
 
     fn result_tile(&mut self, op: &Op) -> Result<u32> {
-        match op.results.first().map(|r| self.define(*r)).transpose()? {
-            Some(Slot::Tile(tile)) => Ok(tile),
-            Some(Slot::Scalar(_) | Slot::View(_)) | None => self.wrong("a tile is wanted here"),
+        match op.results.first() {
+            Some(result) => self.new_tile(*result),
+            None => self.wrong("a tile is wanted here"),
         }
     }
 
@@ -143,9 +143,11 @@ impl Lower<'_> {
             _ => self.indexed(frame, op, (tensor, at, last))?,
         };
         let defs: Vec<Slot> = match &step {
-            MemoryStep::Load { to, .. } | MemoryStep::GatherRows { to, .. } | MemoryStep::Gather { to, .. } => {
-                vec![Slot::Tile(*to)]
-            }
+            MemoryStep::Load { to, .. }
+            | MemoryStep::GatherRows { to, .. }
+            | MemoryStep::Gather { to, .. }
+            | MemoryStep::Fetch { to, .. } => vec![Slot::Tile(*to)],
+            MemoryStep::CompareExchange { to, .. } => to.map(Slot::Tile).to_vec(),
             MemoryStep::Store { .. }
             | MemoryStep::Get { .. }
             | MemoryStep::Set { .. }
@@ -193,6 +195,19 @@ impl Lower<'_> {
                 };
                 (step, uses)
             }
+            (OpKind::Fetch(f), _, [_]) => {
+                let (at, from) = (self.tiles_of(frame, at)?, self.tile(frame, last)?);
+                let uses = at.iter().chain([&from]).map(|t| Slot::Tile(*t)).collect();
+                let f = self.fetched(*f, self.kernel.ty(tensor).elem())?;
+                (MemoryStep::Fetch { to: self.result_tile(op)?, view, at, from, f }, uses)
+            }
+            (OpKind::CompareExchange, [at @ .., current], [old, done]) => {
+                let (at, current, new) =
+                    (self.tiles_of(frame, at)?, self.tile(frame, *current)?, self.tile(frame, last)?);
+                let uses = at.iter().chain([&current, &new]).map(|t| Slot::Tile(*t)).collect();
+                let to = [self.new_tile(*old)?, self.new_tile(*done)?];
+                (MemoryStep::CompareExchange { to, view, at, current, new }, uses)
+            }
             _ => return self.wrong("an operation with the wrong operands"),
         })
     }
@@ -213,6 +228,15 @@ impl Lower<'_> {
         };
         match elementwise::binary(binary, elem) {
             Some(f) => Ok((f.scalar, op == AtomicOp::Add && elem.is_int())),
+            None => self.wrong("an atomic that its element type does not have"),
+        }
+    }
+
+    /// The function of an element and an operand that gives the new element.
+    fn fetched(&self, op: FetchOp, elem: Elem) -> Result<ScalarFn> {
+        let Some(binary) = op.binary() else { return Ok(|[_, new, _]| new) };
+        match elementwise::binary(binary, elem) {
+            Some(f) => Ok(f.scalar),
             None => self.wrong("an atomic that its element type does not have"),
         }
     }

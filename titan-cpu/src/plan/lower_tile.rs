@@ -22,7 +22,11 @@ impl Lower<'_> {
                 let to = self.new_tile(*result)?;
                 self.push(frame, Step::Tile(TileStep::Iota { to }), &[], &[Slot::Tile(to)]);
             }
-            (OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_), [Slot::Tile(from)], [result]) => {
+            (
+                OpKind::Reshape(_) | OpKind::Broadcast { .. } | OpKind::Permute(_) | OpKind::Cut { .. },
+                [Slot::Tile(from)],
+                [result],
+            ) => {
                 let how = self.restride(op)?;
                 let to = self.new_tile(*result)?;
                 self.push(frame, Step::Tile(TileStep::Restride { to, from: *from, how }), &tiles, &[Slot::Tile(to)]);
@@ -30,6 +34,11 @@ impl Lower<'_> {
             (OpKind::Interleave, [Slot::Tile(a), Slot::Tile(b)], [result]) => {
                 let to = self.new_tile(*result)?;
                 self.push(frame, Step::Tile(TileStep::Interleave { to, from: [*a, *b] }), &tiles, &[Slot::Tile(to)]);
+            }
+            (OpKind::Concat(axis), [Slot::Tile(a), Slot::Tile(b)], [result]) => {
+                let rank = self.kernel.ty(*result).tile_shape().map_or(0, |s| s.rank());
+                let (to, axis) = (self.new_tile(*result)?, (4 - rank + usize::from(*axis)).min(3));
+                self.push(frame, Step::Tile(TileStep::Concat { to, from: [*a, *b], axis }), &tiles, &[Slot::Tile(to)]);
             }
             (OpKind::Split, [Slot::Tile(from)], [even, odd]) => {
                 let to = [self.new_tile(*even)?, self.new_tile(*odd)?];
@@ -49,8 +58,10 @@ impl Lower<'_> {
         let ([arg], [result]) = (&op.args[..], &op.results[..]) else { return Ok(false) };
         let (from, to) = (self.kernel.ty(*arg), self.kernel.ty(*result));
         let from_one = matches!(from, Ty::Scalar(_)) || self.is_one(from);
-        let is_view =
-            matches!(op.kind, OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. });
+        let is_view = matches!(
+            op.kind,
+            OpKind::Splat(_) | OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. } | OpKind::Cut { .. }
+        );
         if !is_view || !from_one {
             return Ok(false);
         }
@@ -85,6 +96,10 @@ impl Lower<'_> {
                     order[4 - from + i] = (4 - from + usize::from(*p)).min(3);
                 }
                 Ok(Restride::Permute(order))
+            }
+            (OpKind::Cut { axis, from: first, .. }, 1..=4) => {
+                let axis = (4 - from + usize::from(*axis)).min(3);
+                Ok(Restride::Cut { axis, from: usize::try_from(*first).unwrap_or(0) })
             }
             _ => self.wrong("an axis that does not exist"),
         }

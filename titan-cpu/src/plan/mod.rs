@@ -136,6 +136,11 @@ pub(crate) enum Restride {
     Broadcast(usize),
     /// Axis `i` of the result is this axis of the operand.
     Permute([usize; 4]),
+    /// The part from an element of an axis on.
+    Cut {
+        axis: usize,
+        from: usize,
+    },
 }
 
 /// The block of a reduction or scan: its two arguments and its result.

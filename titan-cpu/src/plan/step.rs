@@ -91,6 +91,11 @@ pub(crate) enum TileStep {
         to: [TileSlot; 2],
         from: TileSlot,
     },
+    Concat {
+        to: TileSlot,
+        from: [TileSlot; 2],
+        axis: usize,
+    },
     Reduce {
         to: Slot,
         from: TileSlot,
@@ -143,6 +148,8 @@ pub(crate) enum MemoryStep {
     Scatter { view: ViewSlot, at: Vec<TileSlot>, from: TileSlot },
     Atomic { view: ViewSlot, at: Vec<TileSlot>, from: TileSlot, f: ScalarFn, integer_add: bool },
     AtomicTile { to: Place, from: TileSlot, f: ScalarFn, integer_add: bool },
+    Fetch { to: TileSlot, view: ViewSlot, at: Vec<TileSlot>, from: TileSlot, f: ScalarFn },
+    CompareExchange { to: [TileSlot; 2], view: ViewSlot, at: Vec<TileSlot>, current: TileSlot, new: TileSlot },
 }
 
 impl Step {
@@ -180,6 +187,7 @@ impl Step {
                 | TileStep::Extract { .. }
                 | TileStep::Restride { .. }
                 | TileStep::Interleave { .. }
+                | TileStep::Concat { .. }
                 | TileStep::Split { .. }
                 | TileStep::Reduce { .. }
                 | TileStep::ArgReduce { .. }
@@ -241,6 +249,7 @@ impl TileStep {
             | TileStep::Splat { .. }
             | TileStep::Restride { .. }
             | TileStep::Interleave { .. }
+            | TileStep::Concat { .. }
             | TileStep::Split { .. }
             | TileStep::Scan { .. }
             | TileStep::Mma { .. } => {}
@@ -260,7 +269,9 @@ impl MemoryStep {
             | MemoryStep::Gather { .. }
             | MemoryStep::Scatter { .. }
             | MemoryStep::Atomic { .. }
-            | MemoryStep::AtomicTile { .. } => {}
+            | MemoryStep::AtomicTile { .. }
+            | MemoryStep::Fetch { .. }
+            | MemoryStep::CompareExchange { .. } => {}
         }
     }
 }

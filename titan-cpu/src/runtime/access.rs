@@ -24,11 +24,16 @@ pub(crate) trait Word: Pod + PartialEq {
     /// # Safety
     /// `at` points to a word in memory, aligned, that is only accessed atomically or by this thread for now.
     unsafe fn store_shared(at: *mut Self, value: Self);
-    /// Replaces the value by `f` of it.
+    /// Replaces the value by `f` of it, and returns what it was.
     ///
     /// # Safety
     /// The same as for `store_shared`.
-    unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self);
+    unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self) -> Self;
+    /// Replaces the value by `new` if it is `current`, and returns what it was.
+    ///
+    /// # Safety
+    /// The same as for `store_shared`.
+    unsafe fn exchange_shared(at: *mut Self, current: Self, new: Self) -> Self;
     /// Adds an integer atomically.
     ///
     /// # Safety
@@ -56,13 +61,19 @@ macro_rules! words {
                 // SAFETY: the caller's.
                 unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
             }
-            unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self) {
+            unsafe fn update_shared(at: *mut Self, f: impl Fn(Self) -> Self) -> Self {
                 // SAFETY: the caller's.
                 let word = unsafe { <$atomic>::from_ptr(at) };
                 let mut old = word.load(Relaxed);
                 while let Err(now) = word.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
                     old = now;
                 }
+                old
+            }
+            unsafe fn exchange_shared(at: *mut Self, current: Self, new: Self) -> Self {
+                // SAFETY: the caller's.
+                let word = unsafe { <$atomic>::from_ptr(at) };
+                word.compare_exchange(current, new, Relaxed, Relaxed).unwrap_or_else(|old| old)
             }
             unsafe fn add_shared(at: *mut Self, value: Self) {
                 // SAFETY: the caller's.
@@ -304,6 +315,39 @@ impl View<'_> {
         }
         if self.elem.bits() >= 8 {
             with_width!(crate::rep::size(self.elem), words(self, (first, stride), src, f, integer_add));
+        }
+    }
+}
+
+impl View<'_> {
+    /// Replaces an element by `f` of it and an operand, atomically, and writes what it was to `old`.
+    pub(crate) fn fetch_shared(&self, at: i64, operand: &[u8], f: ScalarFn, old: &mut [u8]) {
+        fn word<T: Word>(view: &View<'_>, at: i64, operand: &[u8], f: ScalarFn, old: &mut [u8]) {
+            let operands = bytemuck::cast_slice::<u8, T>(operand).iter();
+            for (operand, old) in operands.zip(bytemuck::cast_slice_mut::<u8, T>(old)) {
+                let Some(to) = view.span::<T>(at, 1, 1).filter(|_| view.writable) else { return };
+                // SAFETY: an element in a memory that may be written, aligned. A tensor that a kernel updates atomically is not otherwise
+                // accessed by it.
+                *old = unsafe { T::update_shared(to, |x| T::from_slot(f([x.to_slot(), operand.to_slot(), 0]))) };
+            }
+        }
+        if self.elem.bits() >= 8 {
+            with_width!(crate::rep::size(self.elem), word(self, at, operand, f, old));
+        }
+    }
+
+    /// Replaces an element by `new` if it has the bits of `current`, atomically, and writes what it was to `old`.
+    pub(crate) fn compare_exchange_shared(&self, at: i64, [current, new]: [&[u8]; 2], old: &mut [u8]) {
+        fn word<T: Word>(view: &View<'_>, at: i64, [current, new]: [&[u8]; 2], old: &mut [u8]) {
+            let words = |bytes| bytemuck::cast_slice::<u8, T>(bytes).iter().copied();
+            for ((current, new), old) in words(current).zip(words(new)).zip(bytemuck::cast_slice_mut::<u8, T>(old)) {
+                let Some(to) = view.span::<T>(at, 1, 1).filter(|_| view.writable) else { return };
+                // SAFETY: as in `fetch_shared`.
+                *old = unsafe { T::exchange_shared(to, current, new) };
+            }
+        }
+        if self.elem.bits() >= 8 {
+            with_width!(crate::rep::size(self.elem), word(self, at, [current, new], old));
         }
     }
 }

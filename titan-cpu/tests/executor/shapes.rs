@@ -158,6 +158,36 @@ fn interleave_and_split_are_inverse() {
 }
 
 #[test]
+fn parts_and_concatenations() {
+    for options in all_options() {
+        for e in Elem::ALL.into_iter().filter(|e| e.bits() >= 8) {
+            let (shape, x) = ([3, 4, 5], data(e, 60, 4));
+            let at = |i: usize, j: usize, k: usize| x[i * 20 + j * 5 + k];
+            // Cuts of cuts and of transposed tiles, and all of it put together again.
+            let got = apply(e, &shape, &x, options, &|k, t| {
+                let cut = |k: &mut K, axis: u8, from: i32, n: i32, t| k.op(OpKind::Cut { axis, from, n }, &[t]);
+                let inner = cut(k, 1, 1, 2, t);
+                let inner = cut(k, 2, 2, 3, inner);
+                let turned = k.op(OpKind::Permute([2, 0, 1, 3]), &[t]);
+                let row = cut(k, 0, 4, 1, turned);
+                let (a, b) = (cut(k, 2, 0, 2, t), cut(k, 2, 2, 3, t));
+                let swapped = k.op(OpKind::Concat(2), &[b, a]);
+                let twice = k.op(OpKind::Concat(0), &[inner, inner]);
+                vec![inner, row, swapped, twice]
+            });
+            let mut want = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+            for (i, j, k) in (0..3).flat_map(|i| (0..2).flat_map(move |j| (0..3).map(move |k| (i, j, k)))) {
+                want[0].push(at(i, j + 1, k + 2));
+            }
+            want[1].extend((0..12).map(|n| at(n / 4, n % 4, 4)));
+            want[2].extend((0..60).map(|n| at(n / 20, n / 5 % 4, (n % 5 + 2) % 5)));
+            want[3] = [want[0].clone(), want[0].clone()].concat();
+            assert_eq!(got, want, "{e}");
+        }
+    }
+}
+
+#[test]
 fn iota_and_splat() {
     let got = apply(Elem::I32, &[1], &[7.0], Options::default(), &|k, t| {
         let i = k.op(OpKind::Iota(300), &[]);

@@ -438,4 +438,6 @@ pub(crate) enum ParamTyKind {
     Optional,
     /// `&mut Tensor`
     Mut,
+    /// `Option<&mut Tensor>`
+    OptionalMut,
 }

@@ -24,7 +24,7 @@ pub(crate) enum TypeKind {
     Smem(Box<TypeRef>, Vec<GenericArg>, Path),
     /// `D2<A, B>` as a shape argument
     Dims(Vec<GenericArg>),
-    /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` for `Option<&Tensor<T, R>>`
+    /// `&Tensor<T, R>`, `&mut Tensor<T, R>`, with `optional` in an `Option`
     Tensor { elem: Box<TypeRef>, rank: u8, mutable: bool, optional: bool, path: Path },
     /// `(A, B)`
     Tuple(Vec<TypeRef>),

@@ -166,7 +166,8 @@ impl Expansion<'_> {
             _ => quote!(#krate::AnyElem),
         };
         match (optional, mutable) {
-            (true, _) => quote!(#name: impl #krate::AnyOption<'launch, #elem, #rank>),
+            (true, true) => quote!(#name: impl #krate::AnyOptionMut<'launch, #elem, #rank>),
+            (true, false) => quote!(#name: impl #krate::AnyOption<'launch, #elem, #rank>),
             (false, true) => quote!(#name: &'launch mut (impl #krate::AnyTensorMut<#elem, #rank> + ?Sized)),
             (false, false) => quote!(#name: &'launch (impl #krate::AnyTensor<#elem, #rank> + ?Sized)),
         }
@@ -179,6 +180,7 @@ impl Expansion<'_> {
             ParamTyKind::In => quote!(#krate::AnyTensor::launch_arg(#name)),
             ParamTyKind::Mut => quote!(#krate::AnyTensorMut::launch_arg_mut(#name)),
             ParamTyKind::Optional => quote!(#krate::AnyOption::launch_arg(#name)),
+            ParamTyKind::OptionalMut => quote!(#krate::AnyOptionMut::launch_arg_mut(#name)),
             ParamTyKind::Scalar => quote!(#krate::__private::LaunchArg::from(#name)),
         }
     }

@@ -18,7 +18,7 @@ impl Expansion<'_> {
         let (krate, func) = (self.krate, &self.item.func);
         let (mut hosts, mut pass, mut back) = (Vec::new(), Vec::new(), Vec::new());
         for (nth, p) in func.params.iter().enumerate() {
-            let host = format_ident!("__titan_{}", p.name);
+            let host = format_ident!("__titan_host_{}", p.name);
             let ty = surface::argument_type(krate, &p.ty);
             match ParamTyKind::of(p) {
                 ParamTyKind::Scalar => {
@@ -32,6 +32,15 @@ impl Expansion<'_> {
                 ParamTyKind::Optional => {
                     hosts.push(quote!(let #host = __titan_reference.optional::<#ty>(#nth)?;));
                     pass.push(quote!(#host.as_ref().map(|t| t.tensor())));
+                }
+                ParamTyKind::OptionalMut => {
+                    hosts.push(quote!(let mut #host = __titan_reference.optional::<#ty>(#nth)?;));
+                    pass.push(quote!(#host.as_mut().map(|t| t.tensor_mut())));
+                    back.push(quote! {
+                        if let ::core::option::Option::Some(host) = #host {
+                            __titan_reference.copy_back(#nth, host)?;
+                        }
+                    });
                 }
                 ParamTyKind::Mut => {
                     hosts.push(quote!(let mut #host = __titan_reference.tensor::<#ty>(#nth)?;));

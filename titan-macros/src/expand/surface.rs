@@ -147,6 +147,7 @@ fn note(item: &KernelItem) -> String {
 impl ParamTyKind {
     pub(crate) const fn of(p: &Param) -> ParamTyKind {
         match p.ty.kind {
+            TypeKind::Tensor { optional: true, mutable: true, .. } => ParamTyKind::OptionalMut,
             TypeKind::Tensor { optional: true, .. } => ParamTyKind::Optional,
             TypeKind::Tensor { mutable: true, .. } => ParamTyKind::Mut,
             TypeKind::Tensor { .. } => ParamTyKind::In,
@@ -177,7 +178,7 @@ pub(super) fn launch_arg(krate: &TokenStream, p: &Param) -> TokenStream {
     match ParamTyKind::of(p) {
         ParamTyKind::In => quote!(#krate::AsTensor::as_tensor(#name)),
         ParamTyKind::Mut => quote!(#krate::AsTensorMut::as_tensor_mut(#name)),
-        ParamTyKind::Optional | ParamTyKind::Scalar => quote!(#name),
+        ParamTyKind::Optional | ParamTyKind::OptionalMut | ParamTyKind::Scalar => quote!(#name),
     }
 }
 
@@ -206,7 +207,8 @@ fn host_ty(krate: &TokenStream, t: &TypeRef, launch: bool) -> TokenStream {
             // As written: it is the host's `titan::Tensor`, and imports of it count as used.
             let tensor = path.tokens();
             match (optional, mutable) {
-                (true, _) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
+                (true, true) => quote!(::core::option::Option<& #lifetime mut #tensor<#elem, #rank>>),
+                (true, false) => quote!(::core::option::Option<& #lifetime #tensor<#elem, #rank>>),
                 (false, true) => {
                     let lifetime = lifetime.unwrap_or_else(|| quote!('_));
                     quote!(#krate::Exclusive<#lifetime, #tensor<#elem, #rank>>)

@@ -160,11 +160,13 @@ impl Infer<'_> {
         let (ITy::Unit, ExprKind::Method { name, .. }) = (&ty, &e.kind) else { return ty };
         if self.cx.reports() == before {
             let why = match name.to_string() {
-                n if n.starts_with("atomic_") => "the previous value is not returned",
-                _ => "it only stores",
+                n if n.starts_with("atomic_") => {
+                    let fetch = n.replace("atomic_", "fetch_").replace("_tile", "");
+                    format!("`y.{fetch}([i, ..], v)` returns what was there before")
+                }
+                _ => format!("it only stores{more}"),
             };
-            let help = format!("{why}{more}");
-            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` returns no value"), help);
+            self.cx.error_help(Code::Arguments, name.span(), format!("`{name}` returns no value"), why);
         }
         ITy::Unknown
     }

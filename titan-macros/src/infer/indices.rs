@@ -97,8 +97,30 @@ impl Infer<'_> {
 
     /// Index tiles of one shape, one per axis.
     pub(super) fn lanes(&mut self, arg: &Expr, t: TensorTy, call: &Call<'_>) -> Option<S> {
+        let ty = self.expr(arg);
+        self.lanes_of(ty, arg, t, call)
+    }
+
+    /// Index tiles of one shape, one per axis, or an `i32` per axis: `Some(None)`.
+    pub(super) fn lanes_or_one(&mut self, arg: &Expr, t: TensorTy, call: &Call<'_>) -> Option<Option<S>> {
+        let ty = self.expr(arg);
+        if let ITy::Array(item, n) = &ty
+            && let ITy::Scalar(e) = **item
+            && *n == usize::from(t.rank)
+        {
+            let i32 = self.known(Elem::I32);
+            if !self.index_elem(item, first(arg)) {
+                return None;
+            }
+            self.elem_or_report(i32, e, first(arg));
+            return Some(None);
+        }
+        self.lanes_of(ty, arg, t, call).map(Some)
+    }
+
+    fn lanes_of(&mut self, ty: ITy, arg: &Expr, t: TensorTy, call: &Call<'_>) -> Option<S> {
         let rank = usize::from(t.rank);
-        match self.expr(arg) {
+        match ty {
             ITy::Array(item, n) => {
                 if n != rank {
                     let title = format!("{} for a tensor of rank {rank}", counted(n, "index tile"));
@@ -112,12 +134,7 @@ impl Infer<'_> {
                             call.name,
                             self.describe(&item)
                         );
-                        self.cx.error_help(
-                            Code::Arguments,
-                            first(arg),
-                            title,
-                            one_element(&call.name.to_string(), t.elem),
-                        );
+                        self.cx.error_help(Code::Arguments, first(arg), title, one_element(&call.name.to_string()));
                     }
                     return None;
                 };
@@ -150,11 +167,12 @@ impl Infer<'_> {
 }
 
 /// The way in which an operation on index tiles is written for one element.
-fn one_element(name: &str, elem: Elem) -> String {
+fn one_element(name: &str) -> String {
     match name {
         "scatter" => "`y.set([i], v)` writes one element".to_owned(),
         n if n.starts_with("atomic_") => format!(
-            "for one element, write `y.{n}([Tile::<i32, 1>::full(i)], Tile::<{elem}, 1>::full(v))`; for a tile of `y`, `y.{n}_tile([i], v)`"
+            "`y.{}([i], v)` updates one element, and returns what it was; for a tile of `y`, write `y.{n}_tile([i], v)`",
+            n.replace("atomic_", "fetch_")
         ),
         _ => "`x.get([i])` reads one element".to_owned(),
     }

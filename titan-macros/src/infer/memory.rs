@@ -183,8 +183,36 @@ impl Infer<'_> {
                 }
                 ITy::Unit
             }
+            Method::Fetch(_) => self.fetch(1, t, call),
+            Method::CompareExchange => match self.fetch(2, t, call) {
+                ITy::Unknown => ITy::Unknown,
+                found => {
+                    let bool = self.known(Elem::Bool);
+                    let done = if let ITy::Tile(_, s) = found { ITy::Tile(bool, s) } else { ITy::Scalar(bool) };
+                    ITy::Tuple(vec![found, done])
+                }
+            },
             _ => self.no_method(&ITy::Tensor(t), None, call.name),
         }
+    }
+
+    /// An atomic update that returns what it found, with so many operands beside the indices: index tiles and tiles, or coordinates and scalars.
+    fn fetch(&mut self, operands: usize, t: TensorTy, call: &Call<'_>) -> ITy {
+        if !self.takes(call, 1 + operands) {
+            return ITy::Unknown;
+        }
+        let lanes = self.lanes_or_one(&call.args[0], t, call);
+        let found = lanes.map(|lanes| match lanes {
+            Some(shape) => ITy::Tile(self.known(t.elem), shape),
+            None => ITy::Scalar(self.known(t.elem)),
+        });
+        for arg in &call.args[1..] {
+            let value = self.expr(arg);
+            if let Some(want) = &found {
+                self.unify(want, &value, arg.span);
+            }
+        }
+        found.unwrap_or(ITy::Unknown)
     }
 
     fn dim_axis(&mut self, arg: &Expr, rank: usize) {

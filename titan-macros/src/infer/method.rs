@@ -50,6 +50,10 @@ impl Infer<'_> {
                 args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
                 return ITy::Unknown;
             }
+            ITy::Tuple(parts) if name == "reduce" || name == "scan" => {
+                let call = Call { name, generics, args, on: None };
+                return self.tuple_fold(parts, &call);
+            }
             other => {
                 args.iter().filter(|a| !matches!(a.kind, ExprKind::Closure { .. })).for_each(|a| drop(self.expr(a)));
                 return self.rusts_own(other, name, args);
@@ -248,6 +252,9 @@ impl Infer<'_> {
                     None => ITy::Unknown,
                 }
             }
+            Method::Part => self.part(e, shape, call),
+            Method::Concat => self.concat(e, shape, call),
+            Method::At => self.element_at(e, shape, call),
             Method::Broadcast => self.broadcast(e, shape, call),
             Method::Transpose => self.transpose(e, shape, call),
             Method::Permute => self.permute(e, shape, call),
@@ -311,7 +318,7 @@ impl Infer<'_> {
         ITy::Tile(result, s)
     }
 
-    fn closure(&mut self, arg: &Expr, params: &[ITy], result: &ITy) {
+    pub(super) fn closure(&mut self, arg: &Expr, params: &[ITy], result: &ITy) {
         let ExprKind::Closure { params: pats, body } = &arg.kind else {
             let example = if params.len() == 1 { "`|v| v * 2.0`" } else { "`|a, b| a + b`" };
             match self.expr(arg) {
@@ -339,7 +346,7 @@ impl Infer<'_> {
     }
 
     /// The axis in the turbofish.
-    fn axis(&mut self, shape: TileShape, call: &Call<'_>) -> Option<usize> {
+    pub(super) fn axis(&mut self, shape: TileShape, call: &Call<'_>) -> Option<usize> {
         let axis = self.generic_const(call, 0)?;
         match usize::try_from(axis) {
             Ok(a) if a < shape.rank() => Some(a),
@@ -350,7 +357,7 @@ impl Infer<'_> {
         }
     }
 
-    fn reduced(&mut self, e: super::E, shape: TileShape, call: &Call<'_>) -> ITy {
+    pub(super) fn reduced(&mut self, e: super::E, shape: TileShape, call: &Call<'_>) -> ITy {
         let Some(axis) = self.axis(shape, call) else { return ITy::Unknown };
         match shape.without(axis) {
             Some(rest) => ITy::Tile(e, self.known_shape(rest)),

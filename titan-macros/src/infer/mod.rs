@@ -14,6 +14,7 @@ mod memory;
 mod method;
 mod misfit;
 mod ops;
+mod parts;
 pub(crate) mod pipe;
 mod shapes;
 #[cfg(test)]
@@ -21,6 +22,8 @@ mod tests;
 mod unify;
 mod views;
 mod written;
+
+pub(crate) use parts::joined;
 
 use crate::ast::{Expr, ExprId, LoopId, Stmt};
 use crate::ctxt::Ctxt;

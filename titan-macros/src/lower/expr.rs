@@ -36,6 +36,11 @@ impl FnLower<'_, '_, '_> {
                 self.assign(place, new)
             }
             ExprKind::Call { path, callee, args, .. } => self.call(e, path, callee, args),
+            ExprKind::Method { recv, name, generics, args, .. }
+                if matches!(self.infer.ty(recv.id), ITy::Tuple(_)) && (name == "reduce" || name == "scan") =>
+            {
+                self.tuple_fold(e, name == "scan", recv, generics, args)
+            }
             ExprKind::Method { recv, name, generics, args, .. } => {
                 let receiver = match self.infer.ty(recv.id) {
                     ITy::Tile(..) => Receiver::Tile,

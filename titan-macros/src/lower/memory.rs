@@ -1,12 +1,14 @@
 //! Operations of tensors and output tiles.
 
 use super::val::Tiles;
-use super::{FnLower, Lowered, OwnVal, Stop, Val};
+use super::{Closure, FnLower, Lowered, OwnVal, Stop, Val};
 use crate::ast::{Expr, GenericArg};
 use crate::infer::ITy;
 use crate::method::Method;
 use proc_macro2::Span;
-use titan_core::ir::{ForKind, OpKind, Unit, Value};
+use titan_core::diag::{Code, Diagnostic};
+use titan_core::ir::op_table::mnemonic;
+use titan_core::ir::{ForKind, OpKind, TileShape, Ty, Unit, Value};
 
 impl FnLower<'_, '_, '_> {
     pub(super) fn tensor_method(
@@ -46,6 +48,8 @@ impl FnLower<'_, '_, '_> {
                 self.store(kind, t, args, span)
             }
             Method::Atomic(op) => self.store(OpKind::Atomic(op), t, args, span),
+            Method::Fetch(op) => self.fetch(OpKind::Fetch(op), t, args, span),
+            Method::CompareExchange => self.fetch(OpKind::CompareExchange, t, args, span),
             Method::Index | Method::Slice => self.view(method, t, generics, &args[0], span),
             Method::Segment => {
                 let off = self.expr(&args[0])?;
@@ -123,6 +127,33 @@ impl FnLower<'_, '_, '_> {
         let val = self.expr(&args[1])?;
         operands.push(self.value(val, args[1].span)?);
         self.effect(span, kind, &operands)
+    }
+
+    /// An atomic update that returns what it found. One of an element is one of a tile of one lane.
+    fn fetch(&mut self, kind: OpKind, t: Value, args: &[Expr], span: Span) -> Lowered<Val> {
+        if self.closure != Closure::None {
+            let name = mnemonic(&kind);
+            let title = format!("`{name}` in a closure: how often it would be executed is not defined");
+            let help =
+                "call it outside of the closure, with a tile of indices: one update for each element of the tile";
+            return Err(self.push_diag(Diagnostic::new(Code::InClosure, span, title).help(help)));
+        }
+        let mut operands = vec![t];
+        self.coordinates(&args[0], &mut operands)?;
+        for arg in &args[1..] {
+            let val = self.expr(arg)?;
+            operands.push(self.value(val, arg.span)?);
+        }
+        let single = TileShape::new(&[1]).ok_or(Stop)?;
+        let is_one = operands.last().is_some_and(|v| matches!(self.ty(*v), Ty::Scalar(_)));
+        for operand in operands.iter_mut().skip(1).filter(|_| is_one) {
+            *operand = self.op(span, OpKind::Splat(single), &[*operand])?;
+        }
+        let mut found = Vec::new();
+        for value in self.ops(span, kind, &operands)? {
+            found.push(Val::Value(if is_one { self.only_element(value, span)? } else { value }));
+        }
+        if let [_, _] = &found[..] { Ok(Val::Tuple(found)) } else { found.pop().ok_or(Stop) }
     }
 
     fn view(&mut self, method: Method, t: Value, generics: &[GenericArg], arg: &Expr, span: Span) -> Lowered<Val> {

@@ -2,7 +2,7 @@
 
 use super::{Closure, FnLower, Lowered, Stop, Val};
 use crate::ast::{Expr, ExprKind, GenericArg};
-use crate::infer::ITy;
+use crate::infer::{ITy, joined};
 use crate::method::Method;
 use proc_macro2::Span;
 use titan_core::diag::Code;
@@ -54,6 +54,15 @@ impl FnLower<'_, '_, '_> {
                 let b = self.operand(v, &args[0])?;
                 one(self, OpKind::Interleave, &[v, b])
             }
+            Method::Part => self.part(e, v, &args[0]),
+            Method::Concat => {
+                let val = self.expr(&args[0])?;
+                let other = self.value(val, args[0].span)?;
+                let (_, to) = self.tile_ty(e.id, span)?;
+                let axis = joined(self.tile_shape(v)?, self.tile_shape(other)?, to).ok_or(Stop)?;
+                one(self, OpKind::Concat(axis), &[v, other])
+            }
+            Method::At => self.element_at(v, &args[0], span),
             Method::Split => {
                 let halves = self.ops(span, OpKind::Split, &[v])?;
                 Ok(Val::Tuple(halves.into_iter().map(Val::Value).collect()))
@@ -92,13 +101,13 @@ impl FnLower<'_, '_, '_> {
         }
     }
 
-    fn axis(&self, generics: &[GenericArg]) -> Lowered<u8> {
+    pub(super) fn axis(&self, generics: &[GenericArg]) -> Lowered<u8> {
         let arg = generics.first().ok_or(Stop)?;
         let axis = self.env.const_arg(arg).map_err(|_| Stop)?;
         u8::try_from(axis).map_err(|_| Stop)
     }
 
-    fn tile_shape(&self, v: Value) -> Lowered<TileShape> {
+    pub(super) fn tile_shape(&self, v: Value) -> Lowered<TileShape> {
         self.ty(v).tile_shape().ok_or(Stop)
     }
 

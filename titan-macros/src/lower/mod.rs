@@ -14,6 +14,7 @@ mod memory;
 mod method;
 mod ops;
 mod own;
+mod parts;
 mod pipe;
 mod table;
 mod val;

@@ -168,12 +168,13 @@ impl Parser<'_> {
     fn optional(&mut self, span: Span, args: Vec<GenericArg>) -> TypeRef {
         let inner = args.into_iter().next().and_then(|a| self.arg_type(a));
         match inner {
-            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable: false, path, .. }, .. }) => {
-                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable: false, optional: true, path } }
+            Some(TypeRef { kind: TypeKind::Tensor { elem, rank, mutable, path, .. }, .. }) => {
+                TypeRef { span, kind: TypeKind::Tensor { elem, rank, mutable, optional: true, path } }
             }
             _ => {
-                let title = "only an input tensor can be optional";
-                self.cx.error_help(Code::Parameter, span, title, "as in `Option<&Tensor<f32, 1>>`");
+                let title = "only a tensor can be optional";
+                let help = "as in `Option<&Tensor<f32, 1>>`, or `Option<&mut Tensor<f32, 1>>` for an output";
+                self.cx.error_help(Code::Parameter, span, title, help);
                 TypeRef { span, kind: TypeKind::Infer }
             }
         }

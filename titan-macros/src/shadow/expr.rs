@@ -10,7 +10,7 @@ use quote::{quote, quote_spanned};
 use titan_core::ir::Elem;
 
 /// Methods whose turbofish is a shape.
-const SHAPE_METHODS: [&str; 3] = ["reshape", "interleave", "split"];
+const SHAPE_METHODS: [&str; 4] = ["reshape", "interleave", "split", "concat"];
 
 /// Methods that become functions of `titan::lang::ops`, because Rust's own methods of scalars differ in special cases.
 const OP_METHODS: [&str; 6] = ["abs", "min", "max", "clamp", "mul_hi", "powf"];
@@ -102,9 +102,25 @@ impl Shadow<'_> {
                 let args: Vec<TokenStream> = args.iter().map(|a| self.beside(a)).collect();
                 self.op(&name.to_string(), name.span(), quote!(#recv #(, #args)*))
             }
+            // Of a tuple of tiles; that of one tile has a neutral element too.
+            ExprKind::Method { recv, name, generics, args, paren }
+                if (name == "reduce" || name == "scan")
+                    && matches!(args[..], [Expr { kind: ExprKind::Closure { .. }, .. }]) =>
+            {
+                let f = path_at(self.krate, &["lang", &format!("{name}_tuple")], name.span());
+                let (recv, generics, args) = (self.expr(recv), self.generic_args(generics), self.exprs(args));
+                let args = delimited(Delimiter::Parenthesis, quote!(#recv #(, #args)*), *paren);
+                quote_spanned!(name.span()=> #f::<#(#generics,)* _> #args)
+            }
             ExprKind::Method { recv, name, generics, args, paren } => {
                 let recv = self.operand(recv);
-                let turbofish = self.turbofish_of(e.id, name, generics);
+                let of_tile = name == "slice" && matches!(args[..], [Expr { kind: ExprKind::Array(..), .. }]);
+                let turbofish = if of_tile && !generics.is_empty() {
+                    let shape = self.shape(generics, name.span());
+                    Some(quote_spanned!(name.span()=> ::<#shape>))
+                } else {
+                    self.turbofish_of(e.id, name, generics)
+                };
                 self.method(&recv, name, turbofish.as_ref(), args, *paren)
             }
             ExprKind::Array(list, group) => {
@@ -216,6 +232,12 @@ impl Shadow<'_> {
     fn is_output(&self, e: &Expr) -> bool {
         let ExprKind::Path(_, Res::Local(var)) = e.kind else { return false };
         self.func.params.get(var).is_some_and(|p| ParamTyKind::of(p) == ParamTyKind::Mut)
+    }
+
+    /// Whether an expression is an `Option<&mut Tensor>` parameter, which `if let` borrows and does not move.
+    fn is_optional_output(&self, e: &Expr) -> bool {
+        let ExprKind::Path(_, Res::Local(var)) = e.kind else { return false };
+        self.func.params.get(var).is_some_and(|p| ParamTyKind::of(p) == ParamTyKind::OptionalMut)
     }
 
     /// `condition(c)`; an expression that is syntactically a `bool` is not wrapped.
@@ -398,9 +420,11 @@ impl Shadow<'_> {
                 let cond = match &**cond {
                     Cond::Expr(c) => self.condition(c),
                     Cond::LetSome { pat, option, span } => {
+                        let lent =
+                            self.is_optional_output(option).then(|| quote_spanned!(option.span=> .as_deref_mut()));
                         let (pat, option) = (self.pat(pat), self.expr(option));
                         let keyword = Ident::new("let", *span);
-                        quote!(#keyword ::core::option::Option::Some(#pat) = #option)
+                        quote!(#keyword ::core::option::Option::Some(#pat) = #option #lent)
                     }
                 };
                 let then = self.block(then);

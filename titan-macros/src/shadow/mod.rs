@@ -10,7 +10,7 @@
 mod expr;
 mod ty;
 
-use crate::ast::{Expr, ExprId, Function, GenericKind, GenericParam, Path};
+use crate::ast::{Expr, ExprId, Function, GenericKind, GenericParam, ParamTyKind, Path};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use titan_core::collections::SortedMap;
@@ -99,8 +99,11 @@ impl<'a> Shadow<'a> {
             .iter()
             .map(|p| {
                 let (name, ty) = (&p.name, self.ty(&p.ty));
-                let mutability = p.mutable.then(|| quote!(mut));
-                quote!(#mutability #name: #ty)
+                // What an optional output refers to is borrowed for each use.
+                let borrowed = ParamTyKind::of(p) == ParamTyKind::OptionalMut;
+                let mutability = (p.mutable || borrowed).then(|| quote!(mut));
+                let quiet = borrowed.then(|| quote!(#[allow(unused_mut)]));
+                quote!(#quiet #mutability #name: #ty)
             })
             .collect()
     }

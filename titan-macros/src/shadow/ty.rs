@@ -24,7 +24,8 @@ impl Shadow<'_> {
                 // The whole type has spans between the user's `&` and `Tensor`, so that rustc can suggest `&mut` there.
                 let tensor = quote_spanned!(name=> #path<#elem, #rank>);
                 match (optional, mutable) {
-                    (true, _) => quote!(::core::option::Option<&#tensor>),
+                    (true, true) => quote!(::core::option::Option<&mut #tensor>),
+                    (true, false) => quote!(::core::option::Option<&#tensor>),
                     (false, true) => quote_spanned!(t.span=> &mut #tensor),
                     (false, false) => quote_spanned!(t.span=> & #tensor),
                 }

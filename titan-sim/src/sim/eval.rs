@@ -101,6 +101,8 @@ pub(super) fn pure(scope: &Scope<'_>, op: &Op) -> Res<Vec<Val>> {
         | OpKind::Broadcast { .. }
         | OpKind::Permute(_)
         | OpKind::Interleave
+        | OpKind::Cut { .. }
+        | OpKind::Concat(_)
         | OpKind::Reduce(..)
         | OpKind::Scan(..)
         | OpKind::Mma
@@ -199,6 +201,14 @@ fn tiles(scope: &Scope<'_>, op: &Op) -> Option<Val> {
             let t = scope.tile(op, 0)?;
             let order: Vec<usize> = perm.iter().take(t.shape.rank()).map(|p| usize::from(*p)).collect();
             shape::permute(&t.cells, t.shape, &order)
+        }
+        OpKind::Cut { axis, from, .. } => {
+            let (t, to) = (scope.tile(op, 0)?, ty.tile_shape()?);
+            shape::cut(&t.cells, t.shape, to, usize::from(*axis), usize::try_from(*from).unwrap_or(0))
+        }
+        OpKind::Concat(axis) => {
+            let (a, b) = (scope.tile(op, 0)?, scope.tile(op, 1)?);
+            shape::concat([&a.cells, &b.cells], [a.shape, b.shape], usize::from(*axis))
         }
         OpKind::Interleave => shape::interleave(&scope.cells(op, 0)?, &scope.cells(op, 1)?),
         OpKind::Reduce(which, axis) => {

@@ -10,7 +10,7 @@ use super::tensor::row_shape;
 use super::value::{Cells, Num, Val, View};
 use super::work::Res;
 use crate::engine::{AccessKind, Strength};
-use titan_core::ir::{AtomicOp, BinOp, Op, OpId, TileShape};
+use titan_core::ir::{AtomicOp, BinOp, Elem, Op, OpId, OpKind, TileShape};
 
 /// The kind and strength of a scatter, as reported to observers.
 const SCATTER: (AccessKind, Strength) = (AccessKind::Write, Strength::Strong);
@@ -140,6 +140,52 @@ impl Machine<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Atomic updates that return what they found, one lane after the other. The results are unknown if elements are not computed; elements
+    /// that other warps update are meaningless.
+    pub(super) fn fetch(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Vec<Val>> {
+        let view = self.view(agent, op, 0)?;
+        let rank = view.extents.len();
+        self.touch(agent, id, None, tensor(&view, None, None, true, true), obs)?;
+        let unknown = vec![Val::Unknown; op.results.len()];
+        let Some(places) = self.lanes(agent, op, &view) else { return Ok(unknown) };
+        let own = self.stores_own(agent, op);
+        let is_own = |lane: usize| own.as_ref().is_none_or(|own| own.get(lane) == Some(&true));
+        let mine: Vec<Vec<i64>> =
+            places.iter().enumerate().filter(|(lane, _)| is_own(*lane)).map(|(_, at)| at.clone()).collect();
+        self.tell_each((agent, id), (&view, one_element(&view)), &mine, ATOMIC, obs)?;
+        let (Val::Tile(first), Val::Tile(last)) =
+            (self.arg(agent, op, rank + 1), self.arg(agent, op, op.args.len() - 1))
+        else {
+            return Ok(unknown);
+        };
+        if !self.store.data {
+            return Ok(unknown);
+        }
+        let nothing = if view.elem.is_float() { Num::Float(0.0) } else { Num::Int(0) };
+        let (mut found, mut done) = (vec![nothing; places.len()], vec![Num::Int(0); places.len()]);
+        for (lane, at) in places.into_iter().enumerate().filter(|(lane, _)| is_own(*lane)) {
+            let Some(element) = self.store.place(&view, &at)? else { continue };
+            let old = self.store.get(&self.engine, &view, element)?;
+            let (one, other) = (first.cells.get(lane), last.cells.get(lane));
+            let new = match &op.kind {
+                OpKind::CompareExchange => (one == old).then_some(other),
+                OpKind::Fetch(f) => Some(f.binary().map_or(one, |f| binary(f, view.elem, old, one))),
+                _ => None,
+            };
+            found[lane] = old;
+            done[lane] = Num::Int(new.is_some().into());
+            if let Some(new) = new {
+                let Machine { engine, store, .. } = self;
+                store.set(engine, &view, element, new)?;
+            }
+        }
+        let values = [(view.elem, found), (Elem::Bool, done)];
+        let of = |(result, (elem, nums)): (&titan_core::ir::Value, (Elem, Vec<Num>))| {
+            super::eval::value(self.kernel().ty(*result), Cells::collect(elem, nums.into_iter()))
+        };
+        Ok(op.results.iter().zip(values).map(of).collect())
     }
 
     fn update(&mut self, view: &View, element: u64, value: Num, atomic: Option<AtomicOp>) -> Res<()> {

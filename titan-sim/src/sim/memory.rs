@@ -39,6 +39,10 @@ impl Machine<'_> {
             OpKind::Scatter => return self.scatter(agent, id, op, None, obs),
             OpKind::Atomic(atomic) => return self.scatter(agent, id, op, Some(*atomic), obs),
             OpKind::AtomicTile(atomic) => return self.atomic_tile(agent, id, op, *atomic, obs),
+            OpKind::Fetch(_) | OpKind::CompareExchange => {
+                let found = self.fetch(agent, id, op, obs)?;
+                return self.set(agent, &op.results, found);
+            }
             OpKind::Segment => {
                 self.reads_offsets(agent, id, op, obs)?;
                 self.segment(agent, op)?

@@ -21,7 +21,7 @@ enum Is {
 /// Name, class, and text for view `%v`, elements from 16 times `at` on; `n` keeps names apart.
 type Way = (&'static str, Is, fn(&str, i64) -> String);
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 12] = [
     ("load", Is::Read, |n, at| format!("%k{n} = const {at} : i32\n%x{n} = load_tile %v[%k{n}] or %f : tile<16xf32>")),
     ("get", Is::Read, |n, at| format!("%k{n} = const {} : i32\n%x{n} = get %v[%k{n}]", at * 16 + 3)),
     ("gather", Is::Read, |n, at| format!("{}\n%x{n} = gather %v[%i{n}] or %f", indices(n, at))),
@@ -30,6 +30,11 @@ const WAYS: [Way; 9] = [
     ("scatter", Is::Scatter, |n, at| format!("{}\nscatter %v[%i{n}], %t", indices(n, at))),
     ("atomic_add", Is::Atomic, |n, at| format!("{}\natomic_add %v[%i{n}], %t", indices(n, at))),
     ("atomic_max", Is::Atomic, |n, at| format!("{}\natomic_max %v[%i{n}], %t", indices(n, at))),
+    ("fetch_add", Is::Atomic, |n, at| format!("{}\n%x{n} = fetch_add %v[%i{n}], %t", indices(n, at))),
+    ("atomic_swap", Is::Atomic, |n, at| format!("{}\n%x{n} = atomic_swap %v[%i{n}], %t", indices(n, at))),
+    ("compare_exchange", Is::Atomic, |n, at| {
+        format!("{}\n%x{n}, %y{n} = compare_exchange %v[%i{n}], %t, %t", indices(n, at))
+    }),
     ("atomic_add_tile", Is::Atomic, |n, at| format!("%k{n} = const {at} : i32\natomic_add_tile %v[%k{n}], %t")),
 ];
 
@@ -42,7 +47,7 @@ fn indices(n: &str, at: i64) -> String {
 
 /// Updates by different operations depend on their order, as their result does not show.
 fn conflicts(a: Way, b: Way) -> bool {
-    let operation = |way: Way| way.0.trim_end_matches("_tile");
+    let operation = |way: Way| way.0.trim_end_matches("_tile").replace("fetch_", "atomic_");
     a.1 != b.1 || a.1 == Is::Write || a.1 == Is::Atomic && operation(a) != operation(b)
 }
 

@@ -100,6 +100,7 @@ const COMPARED: &str = "numbers, bool";
 const I32: &str = "i32";
 const BOOL: &str = "bool";
 const ATOMIC: &str = "floats, integers of 16 bits and more";
+const WIDE: &str = "integers of 16 bits and more";
 const WHOLE: &str = "8 bits and more";
 const TRIPLES: &str = "the triples of docs/semantics.md";
 const NONE: &str = "";

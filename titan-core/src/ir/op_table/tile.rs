@@ -8,7 +8,7 @@ use crate::ir::Proxy::Generic;
 use crate::ir::traffic::On::{Local, Tensor};
 use crate::ir::traffic::Order::Ends;
 use crate::ir::traffic::{NO_TRAFFIC, one, order, reads, two, updates, writes};
-use crate::ir::{ArgOp, AtomicOp, BinOp, Flow, Pred, ReduceOp, UnOp, Unit};
+use crate::ir::{ArgOp, AtomicOp, BinOp, FetchOp, Flow, Pred, ReduceOp, UnOp, Unit};
 
 const AXIS: &str = "the axis";
 const BOX: &str = "rows and columns of a tile";
@@ -162,6 +162,13 @@ table! {
     "split" Shapes [OpKind::Split] Plain, PURE,
         "`x.split::<..>()`", "x: tile" => "two tiles with the last extent halved", ANY,
         "the even and the odd elements along the last axis", [ElementCount];
+    "cut" Shapes [OpKind::Cut { axis, from, n }] <axis, from, n> "the axis, its first element and the number of elements" Plain, PURE,
+        "`x.slice::<A, B>([i, j])`", "x: tile, constants i, j" => "tile [A, B]", ANY,
+        "the part of x whose first element is at these coordinates", [TilePart];
+    "concat" Shapes [OpKind::Concat(axis)] <axis> AXIS Plain, PURE,
+        "`a.concat::<A, B>(b)`", "a, b: tiles" => "tile [A, B]", ANY,
+        "the elements of a and then those of b, along the axis in which the tiles differ from the result",
+        [ElementMismatch TileJoin TileSize];
 
     "reduce_sum" Reductions [OpKind::Reduce(ReduceOp::Sum, axis)] <axis> AXIS Plain, PURE,
         "`x.reduce_sum::<AX>()`", "x: tile" => "x without axis AX", NUMBERS,
@@ -294,6 +301,40 @@ table! {
         "`t.atomic_min_tile([m, n], v)`", "t: tensor, an i32 per axis, v: tile" => "", ATOMIC,
         "lowers a tile at tile coordinates to the lesser",
         [RankMismatch IndexType ElementMismatch ElementUnsupported StoreToInput];
+    "fetch_add" Indexed [OpKind::Fetch(FetchOp::Add)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_add([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", ATOMIC, "adds to one element per lane, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "fetch_max" Indexed [OpKind::Fetch(FetchOp::Max)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_max([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", ATOMIC, "raises one element per lane to the greater, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "fetch_min" Indexed [OpKind::Fetch(FetchOp::Min)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_min([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", ATOMIC, "lowers one element per lane to the lesser, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "fetch_and" Indexed [OpKind::Fetch(FetchOp::And)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_and([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", WIDE, "bitwise and of one element per lane, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "fetch_or" Indexed [OpKind::Fetch(FetchOp::Or)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_or([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", WIDE, "bitwise or of one element per lane, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "fetch_xor" Indexed [OpKind::Fetch(FetchOp::Xor)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.fetch_xor([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", WIDE, "bitwise exclusive or of one element per lane, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "atomic_swap" Indexed [OpKind::Fetch(FetchOp::Swap)] AtValue, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let old = t.atomic_swap([i, ..], v)`", "t: tensor, an i32 or i32 tile per axis, v: scalar or tile shaped as they"
+        => "as v", ATOMIC, "stores one element per lane, and returns what was there before; 0 out of range",
+        [ElementUnsupported StoreToInput];
+    "compare_exchange" Indexed [OpKind::CompareExchange] AtMany, synchronous(Atomic, one(updates(Tensor, Generic))),
+        "`let (old, done) = t.compare_exchange([i, ..], current, new)`",
+        "t: tensor, an i32 or i32 tile per axis, current, new: scalars or tiles shaped as they"
+        => "as new, and bool shaped as it", ATOMIC,
+        "stores new where the element has the bits of current; returns what was there before and where it stored; 0 and false out of range",
+        [ElementUnsupported StoreToInput];
 
     "unflatten" Distribution [OpKind::Unflatten] Plain, PURE,
         "`unflatten(i, [a, b])`", "i: i32, an i32 extent per axis, one to four" => "an i32 per axis", I32,

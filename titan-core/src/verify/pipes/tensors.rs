@@ -1,12 +1,13 @@
 //! Rules 33 and 34: concurrent accesses of roles to outputs, and copies from them.
 
-use crate::analysis::access::{Kind, kind_of, update};
+use crate::analysis::access::{Kind, Update, kind_of, update};
 use crate::analysis::forms::is_input;
 use crate::analysis::number::{root, tensor_of};
 use crate::analysis::turns::{Turn, Turns, each_turn};
 use crate::collections::{SortedMap, SortedSet};
 use crate::diag::Code;
-use crate::ir::{AtomicOp, Kernel, Loc, LocalOp, Op, OpKind, TtgOp, Unit, Value};
+use crate::ir::op_table::mnemonic;
+use crate::ir::{Kernel, Loc, LocalOp, Op, OpKind, TtgOp, Unit, Value};
 use crate::verify::Error;
 use crate::verify::roles::threads;
 use std::cell::LazyCell;
@@ -24,7 +25,8 @@ struct Touch {
     role: usize,
     kind: Kind,
     /// What an atomic update does.
-    update: Option<AtomicOp>,
+    update: Option<Update>,
+    name: &'static str,
     loc: Loc,
     turn: Option<Turn>,
 }
@@ -51,7 +53,8 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
             for (tensor, kind) in touched(kernel, op) {
                 if let Some(param) = root(kernel, tensor).filter(|p| !is_input(kernel, *p)) {
                     let (update, turn) = (update(op), turn.cloned());
-                    touches.entry(param).or_default().push(Touch { role, kind, update, loc: op.loc, turn });
+                    let name = mnemonic(&op.kind);
+                    touches.entry(param).or_default().push(Touch { role, kind, update, name, loc: op.loc, turn });
                 }
             }
         });
@@ -68,8 +71,9 @@ fn outputs(kernel: &Kernel, errors: &mut Vec<Error>) {
             let Some(old) = old.filter(|old| told.insert((old.role, new.role))) else { continue };
             let (first, second) = (&threads[old.role].0, &threads[new.role].0);
             let title = match (old.update, new.update) {
-                (Some(one), Some(other)) => format!(
-                    "`{tensor}` is updated by `atomic_{one}` in {first} and by `atomic_{other}` in {second}: nothing orders the two"
+                (Some(_), Some(_)) => format!(
+                    "`{tensor}` is updated by `{}` in {first} and by `{}` in {second}: nothing orders the two",
+                    old.name, new.name
                 ),
                 (_, _) => {
                     let again = if old.kind == new.kind { "by" } else { done(new.kind) };

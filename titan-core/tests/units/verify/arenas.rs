@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use titan_core::diag::{Code, Diagnostic};
 use titan_core::ir::{
-    Access, AtomicOp, BinOp, Block, BlockData, Builder, Const, Def, DimSpec, Elem, ForKind, GridSpec, HostExpr, Kernel,
-    Loc, Op, OpId, OpKind, ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
+    Access, AtomicOp, BinOp, Block, BlockData, Builder, Const, Def, DimSpec, Elem, FetchOp, ForKind, GridSpec,
+    HostExpr, Kernel, Loc, Op, OpId, OpKind, ReduceOp, Symbol, TileShape, Ty, UnOp, Unit, Value,
 };
 use titan_core::text::parse_one;
 use titan_core::verify::{MAX_DEPTH, verify};
@@ -306,6 +306,9 @@ fn kinds() -> impl Strategy<Value = OpKind> {
         OpKind::Permute([9, 9, 9, 9]),
         OpKind::Interleave,
         OpKind::Split,
+        OpKind::Cut { axis: 200, from: i32::MIN, n: i32::MAX },
+        OpKind::Cut { axis: 0, from: 1, n: 0 },
+        OpKind::Concat(3),
         OpKind::Reduce(ReduceOp::Max, 3),
         OpKind::ReduceWith(0),
         OpKind::ScanWith(1),
@@ -324,6 +327,8 @@ fn kinds() -> impl Strategy<Value = OpKind> {
         OpKind::Gather,
         OpKind::Scatter,
         OpKind::Atomic(AtomicOp::Add),
+        OpKind::Fetch(FetchOp::Xor),
+        OpKind::CompareExchange,
         OpKind::Unflatten,
         OpKind::UnflattenGrouped(0),
         OpKind::UnflattenGrouped(8),

@@ -45,6 +45,39 @@ pub(in crate::sim) fn broadcast(cells: &Cells, from: TileShape, axis: usize, n: 
     cells.pick(places(&extents, &steps))
 }
 
+/// The part `to` of a tile from element `from` of an axis on.
+pub(in crate::sim) fn cut(cells: &Cells, shape: TileShape, to: TileShape, axis: usize, from: usize) -> Cells {
+    let steps = steps(&extents(shape));
+    let skipped = steps.get(axis).map_or(0, |step| step * from);
+    cells.pick(places(&extents(to), &steps).map(|place| place + skipped))
+}
+
+/// The elements of one tile and then those of another, along an axis.
+pub(in crate::sim) fn concat(cells: [&Cells; 2], shapes: [TileShape; 2], axis: usize) -> Cells {
+    let lines = shapes.map(|shape| {
+        let (_, n, inner) = along(shape, axis);
+        n * inner
+    });
+    let width = lines[0] + lines[1];
+    let outer = cells[0].len() / lines[0].max(1);
+    // The number of the tile, and of the element in it, for each element of the result.
+    let place = |i: usize| {
+        let (line, at) = (i / width, i % width);
+        if at < lines[0] { (0, line * lines[0] + at) } else { (1, line * lines[1] + at - lines[0]) }
+    };
+    match cells {
+        [Cells::Int(a), Cells::Int(b)] => {
+            let both = [a, b];
+            Cells::Int((0..outer * width).map(place).map(|(t, i)| both[t].get(i).copied().unwrap_or(0)).collect())
+        }
+        [Cells::Float(a), Cells::Float(b)] => {
+            let both = [a, b];
+            Cells::Float((0..outer * width).map(place).map(|(t, i)| both[t].get(i).copied().unwrap_or(0.0)).collect())
+        }
+        [a, _] => a.clone(),
+    }
+}
+
 /// Interleaves two tiles: their elements alternate.
 pub(in crate::sim) fn interleave(a: &Cells, b: &Cells) -> Cells {
     match (a, b) {

@@ -126,6 +126,8 @@ fn is_of(op: &Op) -> bool {
         },
         OpKind::Nv(nv) => is_of_nv(*nv),
         OpKind::Amd(_) => false,
+        // What these return may be different in another order.
+        OpKind::Fetch(_) | OpKind::CompareExchange => false,
         kind => match kind.effect() {
             Effect::Pure | Effect::Control | Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic => true,
             Effect::Print => true,

@@ -109,6 +109,8 @@ impl Machine<'_> {
             OpKind::Nv(nv) => self.is_local_nv(agent, *nv, privacy),
             OpKind::Mma if self.reads_stages(op) => false,
             OpKind::Amd(amd) => matches!(amd, AmdOp::Mfma | AmdOp::SetPrio { .. }),
+            // What these return depends on the updates of other agents before them, although the accesses are no race.
+            OpKind::Fetch(_) | OpKind::CompareExchange => privacy.tensors(self.kernel(), op),
             kind => match kind.effect() {
                 Effect::Pure | Effect::Control => true,
                 Effect::Read | Effect::Trap | Effect::Write | Effect::Atomic | Effect::Print => {

@@ -1,0 +1,9 @@
+//! A reduction of a tuple takes a function only.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let v = x.load_tile::<64>([0]);
+    let (m, n) = (v, v * v).reduce::<0>(|(a, n), (b, o)| (a + b, n + o));
+    y.set([program_id(0)], m / n);
+}

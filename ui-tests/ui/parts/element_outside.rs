@@ -1,0 +1,10 @@
+//! An element that a tile does not have.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
+    let v = x.load_tile::<64>([0]);
+    y.set([program_id(0)], v.at([64]));
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! An optional output that is stored to where it may be absent.
+use titan::prelude::*;
+
+#[titan::kernel]
+fn k(#[shape(N)] x: &Tensor<f32, 1>, #[shape(N)] y: &mut Tensor<f32, 1>, #[shape(N)] z: Option<&mut Tensor<f32, 1>>) {
+    let p = program_id(0);
+    let v = x.load_tile::<8>([p]);
+    y.store_tile([p], v);
+    z.store_tile([p], v);
+}
+
+fn main() {}

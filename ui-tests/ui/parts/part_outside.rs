@@ -1,0 +1,10 @@
+//! A part that is not inside of its tile.
+use titan::prelude::*;
+
+#[titan::kernel(grid(1))]
+fn k(x: &Tensor<f32, 2>, y: &mut Tensor<f32, 2>) {
+    let v = x.load_tile::<8, 64>([0, 0]);
+    y.store_tile([program_id(0), 0], v.slice::<8, 32>([0, 48]));
+}
+
+fn main() {}
