@@ -133,7 +133,7 @@ pub(super) fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> 
     if !loops_fit(kernel, target, schedule) {
         return Err(Why::SlotsAlone);
     }
-    let rings = with_rings(kernel, schedule)?;
+    let rings = with_rings(kernel, target, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).map_err(Why::Refused)?;
     if schedule.shifted && !filled.schedule.shifted {
         return Err(Why::Depends);
@@ -309,7 +309,7 @@ pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
 /// Returns an error if it is infeasible, or does not fit.
 pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Filled, LowerError> {
     let name = kernel.sig.full_name();
-    let rings = with_rings(kernel, schedule)
+    let rings = with_rings(kernel, target, schedule)
         .map_err(|_| LowerError::of_kernel(&name, "the schedule is not one of this kernel".to_owned()))?;
     if schedule.warps.is_some_and(|warps| !warps.is_power_of_two() || warps > target.max_warps) {
         return Err(LowerError::of_kernel(&name, format!("no program has {} warps", schedule.warps.unwrap_or(0))));

@@ -34,6 +34,8 @@ pub struct Target {
     pub lanes: u32,
     /// The maximum number of warps of a program.
     pub max_warps: u32,
+    /// Whether some warps of a program can wait for each other and for others without the rest: roles with warps of their own need that.
+    pub named_barriers: bool,
     /// The number of warps of a role must be a multiple of this: registers are given and taken by so many warps together.
     pub role_warps: u32,
     /// Whether programs can be launched in clusters, and copies of boxes to several of them are as fast as to one.
@@ -85,6 +87,7 @@ impl Target {
             base: None,
             lanes,
             max_warps: 1024 / lanes.max(1),
+            named_barriers: true,
             role_warps: 1,
             clusters: false,
             registers: 255,
