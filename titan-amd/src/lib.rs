@@ -48,6 +48,8 @@ impl Backend for Machine {
             shared_classes: vec![self.lds_bytes],
             shared_reserved: 0,
             atoms: machine::atoms(self),
+            // ISA §4.4: loads return in order, and `s_waitcnt` waits for some of them.
+            fetches: true,
             ..Target::plain(self.name, self.wave_size)
         }
     }

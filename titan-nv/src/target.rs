@@ -33,6 +33,7 @@ pub fn target(machine: &Machine) -> Target {
         atoms: atoms(machine),
         group_atoms: group_atoms(machine),
         copies: copies(machine),
+        fetches: false,
         matrix_moves: matrix_moves(machine),
         native: native(machine),
         timing: timing(machine),

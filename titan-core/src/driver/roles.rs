@@ -3,7 +3,8 @@
 //!
 //! * On a machine with bulk copies, one thread of a role starts them, and the other role computes: a kernel is split if that gains anything.
 //! * A role that copies and one that computes are fused if threads issue copies (`cp.async`): the copying warps can also
-//!   compute. So they are where only all warps of a program together can wait for each other; roles that cannot be fused are an error there. Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
+//!   compute. So they are where only all warps of a program together can wait for each other; roles that cannot be fused are an error there.
+//!   Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
 //!
 //! Deliberately absent: kernels without roles whose threads copy (`rule.rs`).
 
@@ -12,7 +13,7 @@ use super::log::{Alternative, Log, Why};
 use super::rings::{loaded_names, with_rings};
 use super::rule::{Filled, early, first, fitted, in_groups, ring, tried};
 use super::schedule::{Ahead, Roles, Schedule};
-use super::table::{INSTANCES, RASTER_ROWS, ROLE_SLOTS};
+use super::table::{FETCH_SLOTS, INSTANCES, RASTER_ROWS, ROLE_SLOTS};
 use super::why;
 use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
 use crate::pipeline::fuse::fuse;
@@ -165,7 +166,7 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
         slots: written.slots.iter().map(|slots| slots.saturating_sub(less).max(1)).collect(),
         ..written.clone()
     };
-    let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
+    let mut fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     let mut log = Log::default();
     if target.box_copies().is_some() {
         match with_own_warps(kernel, target, &fitting) {
@@ -180,12 +181,23 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
             tried.ok().map(|(filled, _)| filled)
         };
         let early = if early(schedule, distance) { fused(true) } else { None };
-        if target.lane_copies().is_some() || !target.named_barriers { early.or_else(|| fused(false)) } else { None }
+        if target.lane_copies().is_some() || target.fetches || !target.named_barriers {
+            early.or_else(|| fused(false))
+        } else {
+            None
+        }
     };
+    if target.fetches && written.arguments.aligned() {
+        fitting.splice(0..0, few_slots(&written));
+    }
     let ahead = fitting.iter().find_map(|schedule| {
+        if target.fetches {
+            let possible = schedule.arguments.aligned() && is_fusible(kernel, target, schedule);
+            return fused(schedule, 1).filter(|_| possible);
+        }
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
         // If prefetching is impossible at a distance of one iteration, it is impossible at larger ones.
-        let possible = greatest > 0 && target.lane_copies().is_some() && is_fusible(kernel, target, schedule);
+        let possible = greatest > 0 && is_fusible(kernel, target, schedule);
         (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
     });
     let kept = || {
@@ -203,6 +215,13 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
         log.add(Alternative::Declared(target.name), if fused { Why::Fused } else { Why::FewSlots });
     }
     Ok(filled.after(log))
+}
+
+/// Schedules with as many slots as are of use where threads hold the tiles of the next iteration in registers.
+fn few_slots(written: &Schedule) -> Vec<Schedule> {
+    let at_most =
+        |most: u32| Schedule { slots: written.slots.iter().map(|n| (*n).min(most)).collect(), ..written.clone() };
+    (1..=FETCH_SLOTS).rev().map(at_most).collect()
 }
 
 /// Why the roles of a kernel cannot be fused on a machine where they must be.

@@ -34,6 +34,8 @@ pub enum Obstacle {
     Left,
     /// No role only copies for another one that only reads.
     Sides,
+    /// The roles do not pass tiles to each other by rings.
+    NoRings,
     /// A ring is used outside of a loop over numbers.
     Outside,
     /// One role has a loop over stages for which the other one has none.
@@ -56,6 +58,7 @@ impl fmt::Display for Obstacle {
             }
             Obstacle::Left => "a loop is left early here, or goes on to its next iteration from the middle of its body",
             Obstacle::Sides => "no role only fills the rings that the other one only reads",
+            Obstacle::NoRings => "no ring is between them, in which one waits for the other",
             Obstacle::Outside => "this uses a ring outside of a loop over a range of numbers",
             Obstacle::Unmatched => "the other role has no loop that goes with this one",
             Obstacle::Counters => "the loops of the roles begin at other numbers, or have other steps",
@@ -77,24 +80,28 @@ fn not<T>(op: OpId, obstacle: Obstacle) -> Fused<T> {
 ///
 /// On such machines, a complete MMA has read its operands before the next instruction, so that accumulators keep no stages.
 ///
-/// With `own`, a role may also have rings of its own, which it both fills and reads, such as those through which it stores: they stay as they
-/// are.
+/// With `all`, roles are fused that gain nothing from it: a role may also have rings of its own, which it both fills and reads, such as those
+/// through which it stores; stages are filled and read outside of loops too; and loops over stages may take their iterations in turn with other
+/// programs.
 ///
 /// # Errors
 /// Why its roles cannot be fused.
-pub fn fuse(kernel: &Kernel, own: bool) -> Fused<Kernel> {
+pub fn fuse(kernel: &Kernel, all: bool) -> Fused<Kernel> {
     let top = &kernel.block(kernel.body).ops;
-    let all = top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles));
-    let Some(specialized) = all.copied() else { return not(OpId::new(0), Obstacle::Roles(0)) };
+    let roles = top.iter().find(|id| kernel.op(**id).kind == OpKind::Ttg(TtgOp::Roles));
+    let Some(specialized) = roles.copied() else { return not(OpId::new(0), Obstacle::Roles(0)) };
     let regions = &kernel.op(specialized).regions;
     let [a, b] = regions[..] else { return not(specialized, Obstacle::Roles(regions.len())) };
     // Fused loops are executed together: a role that leaves its loop would take the other one with it.
     if let Some(op) = leaves_a_loop(kernel, a).or_else(|| leaves_a_loop(kernel, b)) {
         return not(op, Obstacle::Left);
     }
-    let between = |pipe: Pipe| !own || sides::joins_roles(kernel, pipe);
+    let between = |pipe: Pipe| !all || sides::joins_roles(kernel, pipe);
     let between = (0..kernel.pipes.len()).map(Pipe::new).filter(|pipe| between(*pipe)).collect();
-    let mut fuse = Fuse { names: SortedMap::new(), between };
+    if kernel.pipes.is_empty() {
+        return not(specialized, Obstacle::NoRings);
+    }
+    let mut fuse = Fuse { names: SortedMap::new(), between, all };
     let (fill, read) = match [a, b].map(|block| (fuse.fills(kernel, block), fuse.reads(kernel, block))) {
         // One role only fills and the other one only reads. A role that does both has an order of its own between them,
         // which fusion could violate.
@@ -158,6 +165,8 @@ struct Fuse {
     names: SortedMap<Value, Value>,
     /// The rings between the roles.
     between: SortedSet<Pipe>,
+    /// Whether roles are fused that gain nothing from it.
+    all: bool,
 }
 
 impl Fuse {
@@ -213,8 +222,13 @@ impl Fuse {
                 continue;
             }
             if self.is_event(&edit.kernel, *id) {
-                let counted = matches!(edit.kernel.op(*id).kind, OpKind::For(_));
-                return if counted { Ok(Some(*id)) } else { not(*id, Obstacle::Outside) };
+                if matches!(edit.kernel.op(*id).kind, OpKind::For(_)) {
+                    return Ok(Some(*id));
+                }
+                // Between loops, all that one role fills is filled before the other one reads: the verifier says whether the slots suffice.
+                if !self.all || edit.kernel.op(*id).kind == OpKind::Loop {
+                    return not(*id, Obstacle::Outside);
+                }
             }
             if fills {
                 self.copied(edit, *id)?;
@@ -282,7 +296,8 @@ impl Fuse {
             return not(computes, Obstacle::Counters);
         }
         // No iteration of a distributed loop can be ahead, and roles overlap copies with computation.
-        if edit.kernel.op(computes).kind == OpKind::For(ForKind::Distributed) {
+        let distributed = edit.kernel.op(computes).kind == OpKind::For(ForKind::Distributed);
+        if distributed && !(self.all && edit.kernel.int_constant(first).is_some()) {
             return not(computes, Obstacle::Distributed);
         }
         if implicit::from_zero(edit, computes).is_none() {

@@ -61,6 +61,9 @@ pub struct Target {
     pub group_atoms: Vec<Atom>,
     /// What copies between global and shared memory without passing through registers.
     pub copies: Vec<CopyEngine>,
+    /// Whether threads hold tiles in registers that are needed in the next iteration of a loop: where no engine copies them meanwhile, and a
+    /// thread goes on while its loads are in flight.
+    pub fetches: bool,
     /// The instructions that move fragments of matrix instructions between registers and shared memory.
     pub matrix_moves: Vec<MatrixMove>,
     /// The element types for which there are instructions where others are computed by several.
@@ -100,6 +103,7 @@ impl Target {
             atoms: Vec::new(),
             group_atoms: Vec::new(),
             copies: Vec::new(),
+            fetches: false,
             matrix_moves: Vec::new(),
             native: Native::default(),
             timing: Timing::default(),

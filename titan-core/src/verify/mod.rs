@@ -170,7 +170,7 @@ mod types;
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, TtgOp};
+use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, Pipe, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -211,6 +211,11 @@ impl Verified {
     pub fn into_kernel(self) -> Kernel {
         self.kernel
     }
+}
+
+/// The number of loops that enclose all operations on a ring.
+pub(crate) fn loops_around(kernel: &Kernel, pipe: Pipe) -> usize {
+    pipes::anew::around(kernel, pipe).len()
 }
 
 impl Deref for Verified {
