@@ -50,6 +50,8 @@ impl Backend for Machine {
             atoms: machine::atoms(self),
             // ISA §4.4: loads return in order, and `s_waitcnt` waits for some of them.
             fetches: true,
+            // ISA §9.1.5.1: offsets outside of a buffer give zeros.
+            bounded_loads: true,
             ..Target::plain(self.name, self.wave_size)
         }
     }

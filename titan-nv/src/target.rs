@@ -34,6 +34,7 @@ pub fn target(machine: &Machine) -> Target {
         group_atoms: group_atoms(machine),
         copies: copies(machine),
         fetches: false,
+        bounded_loads: false,
         matrix_moves: matrix_moves(machine),
         native: native(machine),
         timing: timing(machine),

@@ -12,6 +12,8 @@
 //! union of theirs with the lesser ages. Ages only decrease and the sets only grow, so the iteration ends. A wait for n forgets what has an age
 //! of n or more.
 //!
+//! A load from global memory need not wait for another one that writes the same registers: both are in order.
+//!
 //! Counts saturate one below what the fields hold: LLVM never waits for more, and hardware issues no operation that its counter could not
 //! count. Waiting for fewer is always right.
 
@@ -29,6 +31,10 @@ const VECTOR: i32 = 0xc00f;
 const OTHER: i32 = 0x0f00;
 /// The greatest numbers of operations in flight that are waited for.
 const MOST: [u32; 2] = [62, 14];
+
+/// The number of matrix instructions before which one wait is for the fragments of all: a matrix instruction of 16 × 16 × 16 elements takes 16 cycles,
+/// and a fragment of 16 bytes a lane for each of four SIMDs takes 32 cycles of the local data share.
+const PRODUCTS: usize = 4;
 
 /// The number of operations that may stay in flight, by counter.
 type Counts = [Option<u32>; 2];
@@ -109,8 +115,13 @@ impl Flight {
             let count = |queue: &Queue, most: u32| queue.noticed.map(|age| queue.count(age, most));
             return [count(vector, MOST[0]), count(other, MOST[1])];
         }
-        let touched: Vec<Physical> = read(inst).into_iter().chain(written(inst)).collect();
-        [vector.needed(&touched, MOST[0]), other.needed(&touched, MOST[1])]
+        let (mut touched, written) = (read(inst), written(inst));
+        // A load writes behind those that were issued before it.
+        let in_order = unit(inst) == Unit::Load;
+        let of_reads = vector.needed(&touched, MOST[0]);
+        let of_writes = if in_order { None } else { vector.needed(&written, MOST[0]) };
+        touched.extend(written);
+        [of_reads.into_iter().chain(of_writes).min(), other.needed(&touched, MOST[1])]
     }
 
     fn wait(&mut self, counts: Counts) {
@@ -186,11 +197,18 @@ pub(crate) fn insert(code: &mut Code) {
 /// of them without delay:
 ///
 /// * Writes to the local data share that follow each other: a barrier comes after them, and nothing can be done in between.
+/// * Matrix instructions that follow each other: while one multiplies, the fragments of the next ones arrive.
 /// * Registers that are set again although a load is in flight to them: what it has loaded is not read on this way. So it was waited for where
 ///   it is read, or is never needed, and is complete long ago.
 fn together(state: &Flight, insts: &[Inst]) -> Counts {
     let Some(first) = insts.first() else { return [None; 2] };
     let mut needed = state.needed(first);
+    let multiplies = |inst: &Inst| matches!(unit(inst), Unit::Xdl | Unit::Sgemm | Unit::Dgemm);
+    if needed[1].is_some() && multiplies(first) {
+        // None of them issues an operation of the counter.
+        let group = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
+        needed[1] = group.filter_map(|inst| state.needed(inst)[1]).min();
+    }
     let Some(_) = needed[0] else { return needed };
     let writes = |inst: &Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
     let of_memory = |inst: &Inst| matches!(unit(inst), Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds);

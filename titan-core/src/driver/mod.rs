@@ -473,8 +473,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
     if filled.schedule.bodies.is_empty() {
-        filled.schedule.bodies =
-            overlap::with_overlapped(&laid_out, &filled, |k, ahead| order::staged(k, ahead, &target));
+        filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, |k, a| order::staged(k, a, &target));
     }
     if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";

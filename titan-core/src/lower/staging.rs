@@ -260,6 +260,10 @@ impl Lower<'_> {
         for (register, i) in group.iter().flat_map(|register| each.iter().map(|i| (*register, *i))) {
             let mut part = layout.register_coords(register);
             part[layout.rank() - 1] += i;
+            if let Some(from) = &window.buffer {
+                self.conditions_ahead(from, part);
+                continue;
+            }
             self.window_mask(window, part);
             self.window_place(window, part);
         }

@@ -64,6 +64,8 @@ pub struct Target {
     /// Whether threads hold tiles in registers that are needed in the next iteration of a loop: where no engine copies them meanwhile, and a
     /// thread goes on while its loads are in flight.
     pub fetches: bool,
+    /// Whether there are loads by offsets of 32 bits that give zeros outside of a buffer: operations of AMD's dialect of the lane IR.
+    pub bounded_loads: bool,
     /// The instructions that move fragments of matrix instructions between registers and shared memory.
     pub matrix_moves: Vec<MatrixMove>,
     /// The element types for which there are instructions where others are computed by several.
@@ -104,6 +106,7 @@ impl Target {
             group_atoms: Vec::new(),
             copies: Vec::new(),
             fetches: false,
+            bounded_loads: false,
             matrix_moves: Vec::new(),
             native: Native::default(),
             timing: Timing::default(),

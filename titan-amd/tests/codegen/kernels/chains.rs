@@ -83,7 +83,11 @@ fn accumulators_become_operands_in_registers() {
             let program = &stages.barriers;
             let stored = program.ops.iter().filter(|op| op.kind == OpKind::Local(LocalOp::Store));
             for by in stored.map(|op| program.def_op(op.args[0]).map(|by| &by.kind)) {
-                assert!(matches!(by, Some(OpKind::Local(LocalOp::Fetch { .. }))), "{}", titan_core::text::print(program));
+                assert!(
+                    matches!(by, Some(OpKind::Local(LocalOp::Fetch { .. }))),
+                    "{}",
+                    titan_core::text::print(program)
+                );
             }
             let ready = Ready::new(&stages.lanes).unwrap_or_else(|e| panic!("{elem}: {e}"));
             let mut rng = Rng::new(seed as u64);
