@@ -7,7 +7,7 @@ mod common;
 use titan::prelude::*;
 
 /// C[m, n] = Σ_k A[m, k] · B[n, k]; every program loops over tiles of C, and the ring's clocks continue from tile to tile.
-#[titan::kernel(instances((BM, BN, BK) in [(128, 128, 64), (32, 32, 16)]), roles(producer: 1 warp, consumer: 2 warpgroups), allow(no_code))]
+#[titan::kernel(instances((BM, BN, BK) in [(128, 128, 64), (32, 32, 16)]), roles(producer: 1 warp, consumer: 2 warpgroups))]
 pub fn gemm_ws<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
     #[shape(N, K)] b: &Tensor<f16, 2>,
@@ -38,7 +38,7 @@ pub fn gemm_ws<const BM: i32, const BN: i32, const BK: i32>(
 
 /// The same with two instances of the role that multiplies, which take tiles in turn: one stores its tile while the MMAs of the other run
 /// ("ping-pong"). Each has three of the slots.
-#[titan::kernel(instances((BM, BN, BK) in [(128, 128, 64), (32, 32, 16)]), roles(producer: 1 warp, consumer: [1 warpgroup; 2]), allow(no_code))]
+#[titan::kernel(instances((BM, BN, BK) in [(128, 128, 64), (32, 32, 16)]), roles(producer: 1 warp, consumer: [1 warpgroup; 2]))]
 pub fn gemm_in_turn<const BM: i32, const BN: i32, const BK: i32>(
     #[shape(M, K)] a: &Tensor<f16, 2>,
     #[shape(N, K)] b: &Tensor<f16, 2>,

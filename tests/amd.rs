@@ -31,16 +31,9 @@ fn refused(kernel: &KernelInfo) -> Option<&str> {
 }
 
 /// What the examples have no code for: how the instances' names begin, and the reason.
-const REFUSED: &[(&str, &str)] = &[
-    ("flash_attention::<bf16, 128, 128, 128", MEMORY),
-    ("flash_attention::<f16, 128, 128, 128", MEMORY),
-    ("gemm_in_turn::<128, 128, 64>", MEMORY),
-    ("gemm_in_turn::<32, 32, 16>", ROLES),
-    ("gemm_ws::<128, 128, 64>", MEMORY),
-    ("gemm_ws::<32, 32, 16>", ROLES),
-];
+const REFUSED: &[(&str, &str)] =
+    &[("flash_attention::<bf16, 128, 128, 128", MEMORY), ("flash_attention::<f16, 128, 128, 128", MEMORY)];
 const MEMORY: &str = "bytes of shared memory, but code for gfx942 may use 65536";
-const ROLES: &str = "gfx942 has no `mbarrier_init 64`: there are no mbarriers";
 
 #[test]
 fn every_example_has_code_or_a_reason_with_its_code() {

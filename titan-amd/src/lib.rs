@@ -40,6 +40,7 @@ impl Backend for Machine {
         // language's (FNUZ), so that they are none of the machine's.
         Target {
             max_warps: self.threads_per_group / self.wave_size,
+            named_barriers: self.named_barriers,
             registers: self.arch_vgprs,
             registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
             warps_per_sm: self.waves_per_simd * self.simds_per_cu,
@@ -50,6 +51,10 @@ impl Backend for Machine {
             // follow each other is assumed.
             banks: Banks { count: 32, width: 4, orders: Vec::new() },
             atoms: machine::atoms(self),
+            // ISA §4.4: loads return in order, and `s_waitcnt` waits for some of them.
+            fetches: true,
+            // ISA §9.1.5.1: offsets outside of a buffer give zeros.
+            bounded_loads: true,
             ..Target::plain(self.name, self.wave_size)
         }
     }

@@ -224,6 +224,8 @@ fn laid_out() -> Vec<OpKind> {
         LocalOp::Load,
         LocalOp::Copy { asynchronous: false },
         LocalOp::Copy { asynchronous: true },
+        LocalOp::Fetch { guarded: false },
+        LocalOp::Fetch { guarded: true },
         LocalOp::Settle { read: true },
         LocalOp::Guard,
         LocalOp::Slice { axis: 0, n: 4 },

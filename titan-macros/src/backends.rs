@@ -39,8 +39,6 @@ struct Vendor {
     also_runs: fn(&str, &str) -> bool,
     /// The feature of `titan-gpu` that brings the back end; nothing if each build has it.
     feature: Option<&'static str>,
-    /// What to do about a kernel with roles that cannot be compiled, if roles are the likely reason.
-    without_roles: Option<&'static str>,
 }
 
 static NVIDIA: Vendor = Vendor {
@@ -50,7 +48,6 @@ static NVIDIA: Vendor = Vendor {
         Nv::from_name(other).is_ok_and(|machine| machine.runs_on(capability))
     },
     feature: None,
-    without_roles: None,
 };
 
 static AMD: Vendor = Vendor {
@@ -61,7 +58,6 @@ static AMD: Vendor = Vendor {
     // Code objects are for one architecture.
     also_runs: |target, other| target == other,
     feature: Some("hip"),
-    without_roles: Some("there is no code for roles on AMD's GPUs yet: write the loop as `for .. in pipelined(..)`"),
 };
 
 const fn nvidia(name: &'static str) -> Gpu {
@@ -124,11 +120,6 @@ impl Gpu {
     /// The target with whose code the code for this one comes.
     pub(crate) fn comes_with(&self) -> Option<&'static str> {
         self.with
-    }
-
-    /// What to do about a kernel with roles that cannot be compiled for it, if roles are the likely reason.
-    pub(crate) fn without_roles(&self) -> Option<&'static str> {
-        self.vendor.without_roles
     }
 
     /// Whether the devices that run its code also run that for another target.

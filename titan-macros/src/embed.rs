@@ -168,7 +168,7 @@ fn code(kernel: &Verified, gpu: &Gpu, chosen: &Chosen) -> Result<Made, Diagnosti
     match make(kernel, machine, Some((kernel.sig.name.as_str(), 1))) {
         Ok(made) => Ok(Made::Compiled(made)),
         Err(refused) if chosen.needs(gpu) => Err(targets::refusal(kernel, gpu, &refused)),
-        Err(refused) => Ok(Made::Refused(targets::refused(kernel, gpu, &refused))),
+        Err(refused) => Ok(Made::Refused(targets::refused(kernel, &refused))),
     }
 }
 

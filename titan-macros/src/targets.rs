@@ -161,10 +161,9 @@ pub(crate) fn title(kernel: &Verified, why: &LowerError) -> String {
 }
 
 /// What a target that does not take the kernel says of it.
-pub(crate) fn refused(kernel: &Verified, gpu: &Gpu, why: &LowerError) -> Diagnostic<Loc> {
+pub(crate) fn refused(kernel: &Verified, why: &LowerError) -> Diagnostic<Loc> {
     let error = Diagnostic::new(why.code(), why.loc, title(kernel, why));
-    let of_roles = gpu.without_roles().filter(|_| !kernel.roles.is_empty()).map(str::to_owned);
-    match why.help.clone().or(of_roles) {
+    match why.help.clone() {
         Some(help) => error.help(help),
         None => error,
     }
@@ -172,7 +171,7 @@ pub(crate) fn refused(kernel: &Verified, gpu: &Gpu, why: &LowerError) -> Diagnos
 
 /// T0902, without its place in the user's file.
 pub(crate) fn refusal(kernel: &Verified, gpu: &Gpu, why: &LowerError) -> Diagnostic<Loc> {
-    let error = refused(kernel, gpu, why);
+    let error = refused(kernel, why);
     let or = if error.help.is_empty() { "" } else { "or " };
     // Newer GPUs may have enough memory.
     let compiles = |other: &&Gpu| {

@@ -18,6 +18,8 @@ pub fn target(machine: &Machine) -> Target {
         base: machine.has(Feature::Tma).then_some("sm_80"),
         lanes: machine.warp_size,
         max_warps: machine.threads_per_block / machine.warp_size,
+        // PTX ISA, "barrier": 16 of them for each block.
+        named_barriers: true,
         role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
         clusters: machine.has(Feature::Cluster) && machine.has(Feature::Multicast),
         registers: machine.registers_per_thread,
@@ -32,6 +34,8 @@ pub fn target(machine: &Machine) -> Target {
         atoms: atoms(machine),
         group_atoms: group_atoms(machine),
         copies: copies(machine),
+        fetches: false,
+        bounded_loads: false,
         matrix_moves: matrix_moves(machine),
         native: native(machine),
         timing: timing(machine),

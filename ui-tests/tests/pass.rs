@@ -3,17 +3,15 @@
 #![expect(unsafe_code, reason = "one kernel orders its programs itself")]
 #![expect(
     deprecated,
-    reason = "kernels with roles have no code for gfx942; the test below finds what has none for another target"
+    reason = "roles that cannot be fused have no code for gfx942; the test below finds what has none for another target"
 )]
 
 #[path = "../pass/mod.rs"]
 mod pass;
 
 /// The reasons why kernels have no code for gfx942, with the rule: all there are.
-const NOT_ON_GFX942: [&str; 4] = [
-    "[T0902] gfx942 has no `mbarrier_init 64`: there are no mbarriers",
-    "[T0902] gfx942 has no `roles(",
-    "[T0902] the role `consumer` has 28 warps; the count must be a power of two, on gfx942",
+const NOT_ON_GFX942: [&str; 2] = [
+    "[T0902] gfx942 has no barriers for some of a program's threads, so that all of them execute every role; these roles cannot be executed",
     "bytes of shared memory, but code for gfx942 may use 65536",
 ];
 
@@ -33,5 +31,5 @@ fn every_mended_kernel_compiles() {
         assert!(simpler.is_empty(), "{}: {simpler:?}", kernel.name);
     }
     // Both sorts are there, so that the test means something.
-    assert!(without.len() > 20 && without.len() * 2 < kernels.len(), "{} of {}", without.len(), kernels.len());
+    assert!(without.len() > 3 && without.len() * 4 < kernels.len(), "{} of {}", without.len(), kernels.len());
 }

@@ -1,13 +1,14 @@
 //! The code generator: lane IR becomes code objects.
 //!
 //! ```text
-//! lane IR ─ select ─▶ machine IR ─ clean ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
+//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
 //! ```
 //!
 //! | module | part | checked by |
 //! |---|---|---|
 //! | [`machine_ir`], [`mod@print`] | the instructions of a kernel, and their text | |
 //! | `select` | instructions and masks of active lanes | the emulator against evaluated lane IR, in tests |
+//! | `conditions` | comparisons where they decide | the emulator, likewise |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -21,6 +22,7 @@ mod allocate;
 mod assemble;
 pub mod check;
 mod clean;
+mod conditions;
 mod error;
 mod hazards;
 pub mod machine_ir;
@@ -69,6 +71,7 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 
 fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let mut selected = select::select(func, machine.name)?;
+    conditions::fuse(&mut selected.code);
     clean::clean(&mut selected.code);
     let allocated = allocate::allocate(&selected.code, machine, func.threads)?;
     if cfg!(debug_assertions) {

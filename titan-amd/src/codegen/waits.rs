@@ -1,5 +1,6 @@
 //! Waits for memory operations: before every instruction that touches a register which an operation in flight will write, this operation is
-//! waited for; before a barrier, all operations.
+//! waited for; before a barrier, all operations that other waves may notice: all but loads from global memory, which only write registers of
+//! their own wave. What a wave has loaded for a later iteration therefore stays in flight across barriers.
 //!
 //! | counter | operations | order (ISA §4.4) | waits |
 //! |---|---|---|---|
@@ -7,9 +8,11 @@
 //! | `lgkmcnt` | the local data share in order; scalar memory in any order | | the same, or for all while scalar memory may be in flight |
 //!
 //! The state at a point is, for each register that an operation may be writing, the least number of operations of its counter that were issued
-//! after it (its *age*), and the age of the last operation of each counter, which is 0, if there is one in flight. Where ways meet, it is the
+//! after it (its *age*), and the age of the last operation that changes memory. Where ways meet, it is the
 //! union of theirs with the lesser ages. Ages only decrease and the sets only grow, so the iteration ends. A wait for n forgets what has an age
 //! of n or more.
+//!
+//! A load from global memory need not wait for another one that writes the same registers: both are in order.
 //!
 //! Counts saturate one below what the fields hold: LLVM never waits for more, and hardware issues no operation that its counter could not
 //! count. Waiting for fewer is always right.
@@ -29,6 +32,10 @@ const OTHER: i32 = 0x0f00;
 /// The greatest numbers of operations in flight that are waited for.
 const MOST: [u32; 2] = [62, 14];
 
+/// The number of matrix instructions before which one wait is for the fragments of all: a matrix instruction of 16 × 16 × 16 elements takes 16 cycles,
+/// and a fragment of 16 bytes a lane for each of four SIMDs takes 32 cycles of the local data share.
+const PRODUCTS: usize = 4;
+
 /// The number of operations that may stay in flight, by counter.
 type Counts = [Option<u32>; 2];
 
@@ -37,8 +44,8 @@ type Counts = [Option<u32>; 2];
 struct Queue {
     /// The ages of the operations that write registers.
     ages: BTreeMap<Physical, u32>,
-    /// Whether there are operations at all, also those that write no register.
-    any: bool,
+    /// The age of the last operation that must be complete at a barrier.
+    noticed: Option<u32>,
     /// Whether there may be some that complete in any order.
     unordered: bool,
 }
@@ -46,8 +53,9 @@ struct Queue {
 impl Queue {
     /// Adds what is in flight on another way; returns whether anything changed.
     fn join(&mut self, from: &Queue) -> bool {
-        let mut changed = (from.any && !self.any) || (from.unordered && !self.unordered);
-        self.any |= from.any;
+        let noticed = self.noticed.into_iter().chain(from.noticed).min();
+        let mut changed = noticed != self.noticed || (from.unordered && !self.unordered);
+        self.noticed = noticed;
         self.unordered |= from.unordered;
         for (register, age) in &from.ages {
             let known = self.ages.entry(*register).or_insert(u32::MAX);
@@ -60,7 +68,12 @@ impl Queue {
     /// The count to wait for before registers are touched.
     fn needed(&self, touched: &[Physical], most: u32) -> Option<u32> {
         let age = touched.iter().filter_map(|register| self.ages.get(register)).min()?;
-        Some(if self.unordered { 0 } else { (*age).min(most) })
+        Some(self.count(*age, most))
+    }
+
+    /// The count to wait for so that what has this age is complete.
+    fn count(&self, age: u32, most: u32) -> u32 {
+        if self.unordered { 0 } else { age.min(most) }
     }
 
     fn wait(&mut self, count: u32) {
@@ -68,14 +81,17 @@ impl Queue {
             *self = Queue::default();
         } else if !self.unordered {
             self.ages.retain(|_, age| *age < count);
+            self.noticed = self.noticed.filter(|age| *age < count);
         }
     }
 
-    fn issue(&mut self, registers: Vec<Physical>, unordered: bool) {
-        for age in self.ages.values_mut() {
+    fn issue(&mut self, registers: Vec<Physical>, noticed: bool, unordered: bool) {
+        for age in self.ages.values_mut().chain(&mut self.noticed) {
             *age = age.saturating_add(1);
         }
-        self.any = true;
+        if noticed {
+            self.noticed = Some(0);
+        }
         self.unordered |= unordered;
         self.ages.extend(registers.into_iter().map(|register| (register, 0)));
     }
@@ -96,10 +112,16 @@ impl Flight {
     fn needed(&self, inst: &Inst) -> Counts {
         let [vector, other] = &self.0;
         if inst.name() == "s_barrier" {
-            return [vector.any.then_some(0), other.any.then_some(0)];
+            let count = |queue: &Queue, most: u32| queue.noticed.map(|age| queue.count(age, most));
+            return [count(vector, MOST[0]), count(other, MOST[1])];
         }
-        let touched: Vec<Physical> = read(inst).into_iter().chain(written(inst)).collect();
-        [vector.needed(&touched, MOST[0]), other.needed(&touched, MOST[1])]
+        let (mut touched, written) = (read(inst), written(inst));
+        // A load writes behind those that were issued before it.
+        let in_order = unit(inst) == Unit::Load;
+        let of_reads = vector.needed(&touched, MOST[0]);
+        let of_writes = if in_order { None } else { vector.needed(&written, MOST[0]) };
+        touched.extend(written);
+        [of_reads.into_iter().chain(of_writes).min(), other.needed(&touched, MOST[1])]
     }
 
     fn wait(&mut self, counts: Counts) {
@@ -121,9 +143,10 @@ impl Flight {
             return;
         }
         match unit(inst) {
-            Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => self.0[0].issue(written(inst), false),
-            Unit::Lds => self.0[1].issue(written(inst), false),
-            Unit::Smem => self.0[1].issue(written(inst), true),
+            Unit::Load => self.0[0].issue(written(inst), false, false),
+            Unit::Store | Unit::Atomic | Unit::LoadLds => self.0[0].issue(written(inst), true, false),
+            Unit::Lds => self.0[1].issue(written(inst), true, false),
+            Unit::Smem => self.0[1].issue(written(inst), true, true),
             Unit::Salu
             | Unit::Valu
             | Unit::Trans
@@ -170,17 +193,39 @@ pub(crate) fn insert(code: &mut Code) {
     }
 }
 
-/// What is waited for before the first of some instructions: what it needs, or more if writes to the local data share follow each other of
-/// which later ones need more. A barrier comes after them, and nothing can be done in between: so one wait serves all of them.
+/// What is waited for before the first of some instructions: what it needs, or more if instructions follow that need more, and one wait serves all
+/// of them without delay:
+///
+/// * Writes to the local data share that follow each other: a barrier comes after them, and nothing can be done in between.
+/// * Matrix instructions that follow each other: while one multiplies, the fragments of the next ones arrive.
+/// * Registers that are set again although a load is in flight to them: what it has loaded is not read on this way. So it was waited for where
+///   it is read, or is never needed, and is complete long ago.
 fn together(state: &Flight, insts: &[Inst]) -> Counts {
     let Some(first) = insts.first() else { return [None; 2] };
     let mut needed = state.needed(first);
-    let writes = |inst: &&Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
-    if needed[0].is_none() || !writes(&first) {
-        return needed;
+    let multiplies = |inst: &Inst| matches!(unit(inst), Unit::Xdl | Unit::Sgemm | Unit::Dgemm);
+    if needed[1].is_some() && multiplies(first) {
+        // None of them issues an operation of the counter.
+        let group = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
+        needed[1] = group.filter_map(|inst| state.needed(inst)[1]).min();
     }
-    for inst in insts.iter().take_while(writes) {
-        // None of them issues vector memory operations, so that the counts mean the same everywhere.
+    let Some(_) = needed[0] else { return needed };
+    let writes = |inst: &Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
+    let of_memory = |inst: &Inst| matches!(unit(inst), Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds);
+    let sets = |inst: &Inst| {
+        let in_flight =
+            |registers: Vec<Physical>| registers.iter().any(|register| state.0[0].ages.contains_key(register));
+        in_flight(written(inst)) && !in_flight(read(inst)) && !of_memory(inst)
+    };
+    // None of them issues vector memory operations, so that the counts mean the same everywhere.
+    let alike: Vec<&Inst> = if writes(first) {
+        insts.iter().take_while(|inst| writes(inst)).collect()
+    } else if sets(first) {
+        insts.iter().take_while(|inst| !of_memory(inst)).filter(|inst| sets(inst)).collect()
+    } else {
+        return needed;
+    };
+    for inst in alike {
         if let Some(count) = state.needed(inst)[0] {
             needed[0] = needed[0].map(|known| known.min(count));
         }

@@ -52,6 +52,14 @@ pub enum Assumption {
     /// for the whole tensor; 1, `u8` axis; or 2, `u32` table, list of `u8` axes, `u8` 1 and the `u32` parameter whose number of
     /// elements is the number of entries, or `u8` 0. The launch can create this tensor map. The code receives the maps of its assumptions as parameters, in the same order.
     TensorMap(MapParam),
+    /// Tag 8, `u32` parameter, list of `u32` extents: what a tile of these extents covers of the tensor lies within 2³¹ bytes from its first element
+    /// on, and a line of elements along the last axis within 2³² bytes.
+    Reach {
+        /// The tensor parameter.
+        param: u32,
+        /// The extents of the tile.
+        tile: Vec<u32>,
+    },
 }
 
 /// The placement of a tensor argument in memory.
@@ -78,6 +86,23 @@ impl TensorFact<'_> {
             Some((low.checked_add(span.min(0))?, high.checked_add(span.max(0))?))
         });
         reach.is_some_and(|(low, high)| i32::try_from(low).is_ok() && i32::try_from(high).is_ok())
+    }
+
+    /// Whether the elements of a tile of these extents, of which the first one is in the tensor too, are less than 2³¹ bytes from that; and no line
+    /// of elements along the last axis has more than 2³² bytes. Sums are of 128 bits, so that none overflows.
+    fn reaches(&self, tile: &[u32]) -> bool {
+        let axes = self.extents.iter().zip(self.strides).zip(tile);
+        let spans = axes.map(|((n, stride), tile)| {
+            let steps = (*n).min(i64::from(*tile)).saturating_sub(1).max(0);
+            // A stride along which there is one element is arbitrary.
+            (steps == 0 || *stride >= 0).then_some(i128::from(steps) * i128::from(*stride))
+        });
+        let elements = spans.sum::<Option<i128>>();
+        let line = self.extents.last().zip(self.strides.last()).map_or(0, |(n, by)| i128::from(*n) * i128::from(*by));
+        // 16 bytes are the longest access.
+        let within = |elements: i128, bytes: i128| elements * i128::from(self.elem_bits) / 8 + 16 <= bytes;
+        let same_rank = tile.len() == self.extents.len();
+        same_rank && elements.is_some_and(|elements| within(elements, 1 << 31)) && within(line, 1 << 32)
     }
 
     /// Whether the distance of adjacent elements along an axis satisfies a condition. It is ignored along axes with one element.
@@ -123,6 +148,7 @@ impl Assumption {
             Assumption::Holds(expr) => expr.eval(facts).is_ok_and(|v| v != 0),
             Assumption::SharedMemory { bytes } => *bytes <= facts.shared_memory(),
             Assumption::TensorMap(map) => facts.tensor_map(map).is_ok(),
+            Assumption::Reach { param, tile } => facts.tensor(*param).is_none_or(|t| t.reaches(tile)),
         }
     }
 
@@ -137,6 +163,7 @@ impl Assumption {
             | Assumption::Divisible { .. }
             | Assumption::Index32
             | Assumption::Holds(_)
+            | Assumption::Reach { .. }
             | Assumption::TensorMap(_) => false,
         }
     }
@@ -155,6 +182,7 @@ impl Assumption {
             | Assumption::Divisible { .. }
             | Assumption::Index32
             | Assumption::Holds(_)
+            | Assumption::Reach { .. }
             | Assumption::SharedMemory { .. } => None,
         };
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -180,6 +208,9 @@ impl Assumption {
             Assumption::TensorMap(map) => {
                 format!("`{}` has a tensor map with boxes of {}", param(&map.param), map.boxes())
             }
+            Assumption::Reach { param: p, tile } => {
+                format!("tiles of {} of `{}` lie within 2^31 bytes, and its rows within 2^32", boxes(tile), param(p))
+            }
         }
     }
 
@@ -198,8 +229,13 @@ impl Assumption {
             Assumption::Holds(expr) => format!("holds({})", expr_text(expr, names)),
             Assumption::SharedMemory { bytes } => format!("shared_memory({bytes})"),
             Assumption::TensorMap(map) => format!("tensor_map({}, {})", param(&map.param), map.boxes()),
+            Assumption::Reach { param: p, tile } => format!("reach({}, {})", param(p), boxes(tile)),
         }
     }
+}
+
+fn boxes(tile: &[u32]) -> String {
+    tile.iter().map(u32::to_string).collect::<Vec<_>>().join(" × ")
 }
 
 fn expr_text(expr: &HostExpr, names: &dyn HostNames) -> String {

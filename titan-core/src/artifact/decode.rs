@@ -257,6 +257,10 @@ impl<'a> Reader<'a> {
             5 => Assumption::Holds(self.expr(0)?),
             6 => Assumption::SharedMemory { bytes: self.u32(what)? },
             7 => Assumption::TensorMap(self.tensor_map()?),
+            8 => Assumption::Reach {
+                param: self.u32(what)?,
+                tile: self.list::<4, _>("the extents of a tile", |r| r.u32("an extent"))?,
+            },
             _ => return Err(malformed("an assumption of an unknown kind", at)),
         })
     }

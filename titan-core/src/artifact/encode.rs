@@ -154,6 +154,12 @@ impl Writer {
                 self.tensor_map(map);
                 return;
             }
+            Assumption::Reach { param, tile } => {
+                self.0.push(8);
+                self.u32(*param);
+                self.list(tile, |w, n| w.u32(*n));
+                return;
+            }
         };
         self.0.push(tag);
         fields.iter().for_each(|f| self.u32(*f));

@@ -159,6 +159,7 @@ impl Variant {
             | Assumption::Divisible { .. }
             | Assumption::Index32
             | Assumption::Holds(_)
+            | Assumption::Reach { .. }
             | Assumption::SharedMemory { .. } => None,
         })
     }

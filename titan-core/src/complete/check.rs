@@ -255,6 +255,7 @@ impl Run<'_> {
             }
             LocalOp::Settle { .. } => drop(self.early.get_or_insert(id)),
             LocalOp::Alloc { .. }
+            | LocalOp::Fetch { .. }
             | LocalOp::Guard
             | LocalOp::Slice { .. }
             | LocalOp::Reshape(_)

@@ -9,13 +9,14 @@ use super::order::{bodies, uses};
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::collections::SortedSet;
 use crate::ir::traffic::{Access, On, traffic};
-use crate::ir::{Def, Effect, ForKind, Kernel, Op, OpId, OpKind, Pipe, Planned, TtgOp, Ty, Value};
+use crate::ir::{Def, Effect, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Pipe, Planned, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
-use crate::verify::Verified;
+use crate::verify::{Verified, loops_around};
 
 /// As [`Verified::rings_begin_anew`], of rings whose stages are filled ahead in loops with these schedules: they are empty at the start of
-/// the loop, but not of its iterations.
-pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]) -> Vec<usize> {
+/// the loop, but not of its iterations. `loops` is the kernel with its loops expanded: where a loop has become two, as one for iterations
+/// without masks and one for the rest, a ring passes from one to the other, and begins anew in neither.
+pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body], loops: &Kernel) -> Vec<usize> {
     let mut anew = rings.rings_begin_anew().to_vec();
     let bodies = bodies(laid_out);
     let several = |body: &&Body| body.places.iter().any(|planned| planned.stage > 0);
@@ -34,7 +35,8 @@ pub(super) fn rings_begin_anew(rings: &Verified, laid_out: &Kernel, all: &[Body]
             }
         }
     }
-    anew
+    let enclosed = |(at, depth): (usize, usize)| depth.min(loops_around(loops, Pipe::new(at)));
+    anew.into_iter().enumerate().map(enclosed).collect()
 }
 
 /// Whether all these rings can be filled ahead, wherever a kernel uses them.
@@ -109,7 +111,11 @@ impl Ring {
         }
         let carried = rings.iter().all(|ring| ring.carried);
         let pipes: Vec<Pipe> = rings.iter().map(|ring| ring.pipe).collect();
-        let Parts { fills, waits, named } = Parts::of(kernel, ops, &pipes, carried)?;
+        let Parts { fills, waits, mut named } = Parts::of(kernel, ops, &pipes, carried)?;
+        // The names of what is fetched are as far ahead as what is copied.
+        let fetches = |id: &&OpId| is_fetch(kernel, **id) && kernel.op(**id).results.iter().any(|v| named.contains(v));
+        let fetched: Vec<OpId> = ops.iter().filter(fetches).copied().collect();
+        named.extend(fetched.iter().flat_map(|id| kernel.op(*id).args.iter().copied()));
         // As many stages are held as there are iterations ahead, and one more, each with so many fills. Behind the wait that shows that a stage
         // was read, its slot is filled at once, and there is none more.
         let enough = |ring: &&Prefetched| {
@@ -245,8 +251,16 @@ fn needed_ahead(
             open.extend(kernel.operands_within(id));
         }
     }
-    let (mut ahead, mut made) = (SortedSet::new(), SortedSet::new());
+    let (mut ahead, mut made, mut fetched) = (SortedSet::new(), SortedSet::new(), SortedSet::new());
     for id in ops.iter().filter(|id| used.contains(id)) {
+        if is_fetch(kernel, *id) {
+            // It is outside of the branch that guards what its coordinates would need.
+            if carried || uses(kernel, *id, &made) {
+                return None;
+            }
+            fetched.insert(*id);
+            continue;
+        }
         let names_rows = matches!(kernel.op(*id).kind, OpKind::Ttg(TtgOp::SourceRows { .. }));
         let again = names_rows || modulo::is_renewable(kernel, *id, false);
         if !again && (carried || !modulo::may_be_guarded(kernel, *id)) {
@@ -258,8 +272,9 @@ fn needed_ahead(
         }
     }
     // These would change places with writes of earlier iterations, and those that may fail with what shows that others came before.
-    let mut shows = false;
+    let (mut shows, mut updates) = (false, false);
     let mut look = |id: OpId, op: &Op| {
+        updates |= op.kind.effect() == Effect::Atomic;
         let of_tensor = |access: &Access| access.writes && access.on == On::Tensor;
         let others = matches!(op.kind.effect(), Effect::Trap | Effect::Print) && !ahead.contains(&id);
         shows |= others || traffic(&op.kind).accesses.iter().flatten().any(of_tensor);
@@ -268,5 +283,14 @@ fn needed_ahead(
         look(*id, kernel.op(*id));
         kernel.op(*id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut look));
     }
-    (ahead.is_empty() || !shows).then_some(ahead)
+    // Atomic updates are in order with all reads of tensors.
+    let in_order = ahead.is_empty() || !shows;
+    let in_order = in_order && (fetched.is_empty() || !updates);
+    ahead.extend(fetched.iter().copied());
+    in_order.then_some(ahead)
+}
+
+/// Whether an operation loads a tile to registers for a copy.
+pub(super) fn is_fetch(kernel: &Kernel, id: OpId) -> bool {
+    matches!(kernel.op(id).kind, OpKind::Local(LocalOp::Fetch { .. }))
 }

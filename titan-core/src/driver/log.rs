@@ -38,6 +38,8 @@ pub(super) enum Alternative {
     /// So many slots for these tiles.
     Slots(u32, String),
     Ahead(String, Loc),
+    /// Loads of the tiles of the next iteration, which wait in registers.
+    Fetched,
     Unmasked,
     /// The second of two MMAs of a loop one iteration late.
     Overlap,
@@ -89,6 +91,8 @@ pub(super) enum Why {
     /// Roles would have neither bulk copies nor MMAs of warpgroups.
     NoGain,
     Fused,
+    /// No tile of a ring can be loaded to registers before it is stored to a stage.
+    NotFetched,
     NoWalk(NoWalk),
     /// The two MMAs of a loop overlap, which is combined with nothing else.
     Overlapped,
@@ -123,6 +127,9 @@ impl fmt::Display for Why {
             Why::SlotsAlone => "they alone take more than the shared memory",
             Why::Written => "threads write operands that MMAs in flight still read",
             Why::NoGain => "it would have neither bulk copies nor MMAs of warpgroups",
+            Why::NotFetched => {
+                "threads cannot hold them in registers: they are rows that indices select, copied under a condition, or smaller than what MMAs read"
+            }
             Why::Fused => "all warps copy and compute",
             Why::Overlapped => "the MMAs of a tile overlap instead",
             Why::NoWarpgroups => "its MMAs are not those of warpgroups",
@@ -216,6 +223,7 @@ fn sentence(what: &Alternative, why: &Why, tiles: &[String]) -> String {
         },
         Alternative::Slots(slots, tiles) => format!("not {} for {tiles}: {why}", counted(*slots, "slot")),
         Alternative::Ahead(tile, loc) => format!("{tile} is not copied ahead: {why}{}", at_line(*loc)),
+        Alternative::Fetched => format!("nothing is loaded for the next iteration of loops: {why}"),
         Alternative::Unmasked => format!("no loop of its own for iterations without masks: {why}"),
         Alternative::Overlap => format!("the MMAs of a loop do not overlap: {why}"),
         Alternative::Grouped => format!("programs are not numbered in groups of rows: {why}"),

@@ -20,6 +20,7 @@ mod backend;
 mod cluster;
 mod crowded;
 mod estimate;
+mod fetched;
 mod log;
 mod loop_graph;
 mod notes;
@@ -220,7 +221,7 @@ fn for_devices(
     let mut variants = Vec::new();
     for (bytes, done) in of_access.into_iter().rev().filter(|(_, done)| done.gains()) {
         for done in with_one_alone(kernel, target, arguments, done) {
-            let code = backend.emit(&done.lowered.func, source)?;
+            let (done, code) = done.emitted(kernel, backend, source)?;
             variants.push(variant::of(kernel, done, code, bytes));
         }
     }
@@ -323,7 +324,7 @@ fn stages_of(
         Some(shared_bytes) => make(&Target { shared_bytes, ..target })?,
         None => in_least_memory(&target, make)?.1,
     };
-    made.stages(backend)
+    made.stages(kernel, backend)
 }
 
 /// The stages of a kernel under a given schedule, from any source.
@@ -332,7 +333,7 @@ fn stages_of(
 /// Returns an error if the schedule cannot be applied to this kernel and machine; and the errors of [`compile`].
 pub fn follow(kernel: &Verified, backend: &dyn Backend, schedule: &Schedule) -> Result<Stages, LowerError> {
     let target = known(kernel, backend)?;
-    given(kernel, &target, schedule).map_err(Stop::error)?.stages(backend)
+    given(kernel, &target, schedule).map_err(Stop::error)?.stages(kernel, backend)
 }
 
 /// Lowers a kernel with a plan to lane IR, through its barrier program.
@@ -376,9 +377,9 @@ impl Made {
         if why.is_empty() && !self.gains() { vec![Why::NoBulk.to_string()] } else { why }
     }
 
-    fn stages(self, backend: &dyn Backend) -> Result<Stages, LowerError> {
-        let Made { schedule, rings, laid_out, scheduled, loops, barriers, lowered, .. } = self;
-        let code = backend.emit(&lowered.func, None)?;
+    fn stages(self, kernel: &Verified, backend: &dyn Backend) -> Result<Stages, LowerError> {
+        let (made, code) = self.emitted(kernel, backend, None)?;
+        let Made { schedule, rings, laid_out, scheduled, loops, barriers, lowered, .. } = made;
         Ok(Stages { schedule, rings, laid_out, scheduled, loops, barriers, lanes: lowered.func, code })
     }
 }
@@ -424,7 +425,7 @@ fn prepared(
         filled.log.add(Alternative::Cluster, Why::NoCluster(why));
     }
     let laid_out = with_cluster(kernel, laid_out, &filled.schedule)?;
-    filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, order::choose);
+    filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, |k, ahead| order::choose(k, ahead, target));
     let loops = match kernel.sig.scheduler.unwrap_or_else(|| default_scheduler(target, filled.schedule.roles)) {
         Scheduler::Swing => swing::place(&laid_out, target, &mut filled, kernel.sig.scheduler.is_some()),
         Scheduler::Rule => None,
@@ -473,7 +474,7 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
     let laid_out = lay_out(&filled.rings, &filled.plan)?;
     let laid_out = with_cluster(kernel, laid_out, schedule)?;
     if filled.schedule.bodies.is_empty() {
-        filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, order::staged);
+        filled.schedule.bodies = overlap::with_overlapped(&laid_out, &filled, |k, a| order::staged(k, a, &target));
     }
     if !ahead::agrees(&laid_out, &filled.schedule) {
         let message = "the schedule is not one of this kernel: its stages fill rings as far ahead as it does not say";

@@ -19,19 +19,22 @@
 //!
 //! Deliberately absent: orders that depend on the machine, and the search for better orders.
 
-use super::ahead::Ring;
+use super::ahead::{Ring, is_fetch};
+use super::registers::{Held, for_tiles};
 use super::schedule::{Body, Prefetched};
 use crate::collections::SortedSet;
 use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
+use crate::target::Target;
 
 /// Chooses the schedules of the bodies of all loops for which another order is better.
 ///
 /// The copies of rings that are prefetched are in the first stage; of these, the waits for stages that are waited for early are in the stage
 /// before the last one.
 #[must_use]
-pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
+pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched], target: &Target) -> Vec<Body> {
     let mut found = Vec::new();
+    let crowded = fragments_are_many(kernel, target);
     for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
         let ring = Ring::of(kernel, looped, ops, prefetched);
@@ -42,9 +45,12 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
         };
         // The loads for the next iteration begin at the end of the body, behind the wait for its stage.
         let (ahead, here): (Vec<OpId>, Vec<OpId>) =
-            in_turn(ops, ring.as_ref()).into_iter().partition(|id| early.contains(id));
+            in_turn(kernel, ops, ring.as_ref(), target.fetches).into_iter().partition(|id| early.contains(id));
         let rotated = ahead.iter().any(|id| !waits.contains(id));
-        let mut ordered = loads_first(kernel, &[here, ahead].concat(), rotated);
+        let mut ordered = [here, ahead].concat();
+        if !crowded || !ordered.iter().any(|id| is_fetch(kernel, *id)) {
+            ordered = loads_first(kernel, &ordered, rotated);
+        }
         copies_later(kernel, &mut ordered, rotated);
         if !early.is_empty() || ring.is_some() || ordered != *ops {
             let last = ring.as_ref().map_or(u16::from(rotated), |ring| ring.distance);
@@ -58,16 +64,28 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
     found
 }
 
+/// Whether the fragments of two steps and what is fetched take more registers than threads have, beside accumulators: then those of one step are
+/// loaded when they are needed.
+fn fragments_are_many(kernel: &Kernel, target: &Target) -> bool {
+    let held = Held::of(kernel, target).with_fetched(kernel);
+    held.of_roles.iter().any(|of| {
+        let accumulators = of.accumulators.map_or(0, |most| most.registers);
+        let fragments = held.most.saturating_sub(accumulators);
+        held.most.saturating_add(fragments) > for_tiles(of.each)
+    })
+}
+
 /// The schedules of bodies that only prefetch: copies in the first stage and all else in the last one, in program order but for the wait
 /// for a stage, which comes before the copies for a later one.
 #[must_use]
-pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched]) -> Vec<Body> {
+pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched], target: &Target) -> Vec<Body> {
     let mut found = Vec::new();
     for (number, (looped, body)) in bodies(kernel).into_iter().enumerate() {
         let Some((_, ops)) = kernel.block(body).ops.split_last() else { continue };
         let Some(ring) = Ring::of(kernel, looped, ops, prefetched) else { continue };
         let stage = |id: &OpId| if ring.fills.contains(id) { 0 } else { ring.distance };
-        found.push(Body { number, places: places(ops, &in_turn(ops, Some(&ring)), stage), peeled: false });
+        let ordered = in_turn(kernel, ops, Some(&ring), target.fetches);
+        found.push(Body { number, places: places(ops, &ordered, stage), peeled: false });
     }
     found
 }
@@ -82,14 +100,28 @@ pub(super) fn places(ops: &[OpId], ordered: &[OpId], stage: impl Fn(&OpId) -> u1
 }
 
 /// The operations of a body, with the wait for a stage before the copies for a later one: one barrier then shows that the bytes are there, and
-/// that the slot was read.
-fn in_turn(ops: &[OpId], ring: Option<&Ring>) -> Vec<OpId> {
+/// that the slot was read. Where threads copy, what is `fetched` is loaded behind the wait, and all stores come last: with one slot, they need that the
+/// stage was released.
+fn in_turn(kernel: &Kernel, ops: &[OpId], ring: Option<&Ring>, fetched: bool) -> Vec<OpId> {
     let Some(ring) = ring else { return ops.to_vec() };
     let of_ring = |id: &OpId| ring.fills.contains(id) || ring.waits.contains(id);
     let begin = ops.iter().position(of_ring).unwrap_or(0);
     let (before, behind) = ops.split_at(begin);
     let rest = behind.iter().copied().filter(|id| !of_ring(id));
+    if fetched {
+        // Loads are in flight while all else is executed; then what they have loaded is stored.
+        let stores = |id: &OpId| acts_on_ring(kernel, *id);
+        let (stored, loaded): (Vec<OpId>, Vec<OpId>) = ring.fills.iter().partition(|id| stores(id));
+        return [before, &ring.waits, &loaded, &rest.collect::<Vec<_>>(), &stored].concat();
+    }
     before.iter().copied().chain(ring.waits.iter().copied()).chain(ring.fills.iter().copied()).chain(rest).collect()
+}
+
+/// Whether an operation, or one nested in it, has a token of a ring.
+fn acts_on_ring(kernel: &Kernel, id: OpId) -> bool {
+    let token = |v: &Value| kernel.ty(*v).ring().is_some();
+    let op = kernel.op(id);
+    op.args.iter().chain(&op.results).any(token) || !op.regions.is_empty()
 }
 
 /// The kernel with schedules for the bodies of its loops. `None` if one is not for a loop of this kernel.

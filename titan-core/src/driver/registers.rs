@@ -78,6 +78,22 @@ impl Held {
         walk.block(program.body, SortedSet::new());
         walk.held
     }
+
+    /// The same if all that is fetched is held for a whole iteration, which the order of its schedule makes of it.
+    pub(super) fn with_fetched(mut self, laid_out: &Kernel) -> Held {
+        let mut fetched = 0u32;
+        laid_out.walk(&mut |_, op| {
+            if let OpKind::Local(LocalOp::Fetch { .. }) = op.kind {
+                let all = op.results.iter().map(|v| registers(laid_out, *v));
+                fetched = all.fold(fetched, u32::saturating_add);
+            }
+        });
+        self.most = self.most.saturating_add(fetched);
+        for peak in self.of_roles.iter_mut().flat_map(|of| [&mut of.accumulators, &mut of.tiles]).flatten() {
+            peak.registers = peak.registers.saturating_add(fetched);
+        }
+        self
+    }
 }
 
 /// The analysis of a program.

@@ -10,6 +10,7 @@ use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::split::split;
 use crate::pipeline::unmask::has_masks;
 use crate::pipeline::walk::{NoWalk, Tiles};
+use crate::target::Target;
 use crate::verify::{Verified, verify};
 
 /// The kernel with the rings of a schedule.
@@ -19,7 +20,7 @@ use crate::verify::{Verified, verify};
 ///
 /// # Errors
 /// Why the schedule cannot be applied, or that the result does not verify.
-pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verified, Why> {
+pub(super) fn with_rings(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Verified, Why> {
     let mut made: Kernel = (**kernel).clone();
     if made.pipes.len() != schedule.slots.len() {
         return Err(Why::Depends);
@@ -34,7 +35,7 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
         return Ok(kernel.clone());
     }
     made.pipes.iter_mut().zip(&schedule.slots).for_each(|(pipe, slots)| pipe.slots = *slots);
-    made = ahead_in_loops(made, schedule).ok_or(Why::Depends)?;
+    made = ahead_in_loops(made, target, schedule).ok_or(Why::Depends)?;
     set_instances(&mut made, schedule).ok_or(Why::NoWalk(NoWalk::Instances))?;
     made = schedule.walk.applied(made).map_err(Why::NoWalk)?;
     if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
@@ -46,13 +47,13 @@ pub(super) fn with_rings(kernel: &Verified, schedule: &Schedule) -> Result<Verif
 }
 
 /// The kernel with the roles of a schedule, and with the rings of its loops.
-fn ahead_in_loops(mut made: Kernel, schedule: &Schedule) -> Option<Kernel> {
+fn ahead_in_loops(mut made: Kernel, target: &Target, schedule: &Schedule) -> Option<Kernel> {
     if let Roles::Fused { distance, .. } = schedule.roles {
         // Behind the wait that shows that a slot was read, it can be filled again one iteration earlier.
         if distance > 0 && distance > greatest_distance(&made) + 1 {
             return None;
         }
-        made = fuse(&made)?;
+        made = fuse(&made, !target.named_barriers).ok()?;
         let declared: Vec<_> = schedule.prefetched();
         let declared = declared.get(..schedule.slots.len()).unwrap_or_default();
         if !ahead::may_be_ahead(&made, declared) {

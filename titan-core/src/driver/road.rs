@@ -20,7 +20,7 @@ use super::registers::Held;
 use super::schedule::{Body, Prefetched, Schedule};
 use super::table::REGISTERS;
 use super::{accumulators, ahead, order};
-use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails};
+use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails, TtgOp, Ty};
 use crate::pipeline::fence::fenced;
 use crate::pipeline::modulo;
 use crate::pipeline::unmask::unmask;
@@ -222,7 +222,7 @@ pub(super) fn barriers(
     loops: &Kernel,
     told: Told<'_>,
 ) -> Result<(Kernel, Held), Stop> {
-    let anew = ahead::rings_begin_anew(kernel, laid_out, bodies);
+    let anew = ahead::rings_begin_anew(kernel, laid_out, bodies, loops);
     let made = run(loops.clone(), &Way { plan, anew: &anew }, told)?;
     // Expansion may make a store at several places; these passes keep stores one by one.
     for of in [&**kernel, loops] {
@@ -285,10 +285,15 @@ pub fn followed(
     (distance, carried): (u32, bool),
     told: Told<'_>,
 ) -> Result<Kernel, LowerError> {
-    let laid_out = lay_out::lay_out(kernel, plan)?;
     let rings = if distance > 0 { kernel.pipes.len() } else { 0 };
     let ahead: Vec<Prefetched> = (0..rings).map(|at| Prefetched { pipe: Pipe::new(at), distance, carried }).collect();
-    let bodies = order::choose(&laid_out, &ahead);
+    let mut own = plan.clone();
+    if plan.target.fetches {
+        own.fetched = ahead.iter().map(|ring| ring.pipe).collect();
+    }
+    let plan = &own;
+    let laid_out = lay_out::lay_out(kernel, plan)?;
+    let bodies = order::choose(&laid_out, &ahead, &plan.target);
     let made = InStages::of(&laid_out, &bodies).and_then(|made| {
         let [_, loops] = made.kernels(false)?;
         barriers(kernel, plan, (&laid_out, &bodies), &loops, told)
@@ -303,6 +308,17 @@ fn stores_over_tiles(program: &Kernel) -> bool {
     program.ops.iter().any(|op| op.kind == wait)
 }
 
+/// Whether threads fetch a tile of a ring to registers, before they store it to a stage.
+fn fetches(laid_out: &Kernel, pipe: Pipe) -> bool {
+    laid_out.ops.iter().any(|op| match (&op.kind, &op.args[..]) {
+        (OpKind::Ttg(TtgOp::AsyncProduce { .. }), [slot, copied @ ..]) => {
+            let of_ring = laid_out.ty(*slot).ring() == Some(pipe);
+            of_ring && copied.iter().any(|v| matches!(laid_out.ty(*v), Ty::Tile(..)))
+        }
+        _ => false,
+    })
+}
+
 /// The resources of a multiprocessor that a program of the kernel uses, and which products of its loops are late.
 ///
 /// If the program does not fit because the buffers of stores in flight cannot share bytes with other regions, the plan is changed to one
@@ -313,12 +329,19 @@ pub(super) fn estimate(
     schedule: &Schedule,
 ) -> Result<(Estimate, Late), LowerError> {
     let laid_out = lay_out::lay_out(kernel, plan)?;
-    let anew = ahead::rings_begin_anew(kernel, &laid_out, &order::staged(&laid_out, &schedule.prefetched()));
+    plan.fetched.retain(|pipe| fetches(&laid_out, *pipe));
     // What is in flight from one iteration to the next takes registers.
     let (bodies, late) = overlapped(&laid_out, Late::of(kernel, schedule));
     let loops = order::annotate(&laid_out, &bodies).and_then(|scheduled| modulo::expand(&scheduled).ok());
     let loops = loops.filter(|_| !bodies.is_empty());
-    let counted = complete::complete(loops.as_ref().unwrap_or(&laid_out), plan.target.lane_copies().is_some());
+    let loops = loops.as_ref().unwrap_or(&laid_out);
+    let staged = order::staged(&laid_out, &schedule.prefetched(), &plan.target);
+    let mut anew = ahead::rings_begin_anew(kernel, &laid_out, &staged, loops);
+    if schedule.unmasked && anew.iter().any(|depth| *depth > 0) {
+        let apart = unmask(loops, kernel.sig.tails == Some(Tails::Split));
+        anew = ahead::rings_begin_anew(kernel, &laid_out, &staged, apart.as_ref().unwrap_or(loops));
+    }
+    let counted = complete::complete(loops, plan.target.lane_copies().is_some());
     let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;
     let bytes = allocate::allocate(&mut program);
     if bytes > plan.target.shared_bytes {
@@ -328,7 +351,7 @@ pub(super) fn estimate(
         }
         return Err(LowerError::shared_memory(&program, bytes, &plan.target));
     }
-    let held = Held::of(&program, &plan.target);
+    let held = Held::of(&program, &plan.target).with_fetched(&laid_out);
     accumulators::check(&program, &plan.target, &held)?;
     Ok((Estimate::of(&program, bytes, &held), late))
 }

@@ -3,7 +3,8 @@
 //!
 //! * On a machine with bulk copies, one thread of a role starts them, and the other role computes: a kernel is split if that gains anything.
 //! * A role that copies and one that computes are fused if threads issue copies (`cp.async`): the copying warps can also
-//!   compute. Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
+//!   compute. So they are where only all warps of a program together can wait for each other; roles that cannot be fused are an error there.
+//!   Combinations of slots and distances in which copies are prefetched are tried first, then the others; more slots before fewer.
 //!
 //! Deliberately absent: kernels without roles whose threads copy (`rule.rs`).
 
@@ -12,9 +13,10 @@ use super::log::{Alternative, Log, Why};
 use super::rings::{loaded_names, with_rings};
 use super::rule::{Filled, early, first, fitted, in_groups, ring, tried};
 use super::schedule::{Ahead, Roles, Schedule};
-use super::table::{INSTANCES, RASTER_ROWS, ROLE_SLOTS};
+use super::table::{FETCH_SLOTS, INSTANCES, RASTER_ROWS, ROLE_SLOTS};
 use super::why;
-use crate::ir::{Kernel, OpId, Value};
+use crate::ir::{Kernel, OpId, OpKind, TtgOp, Value};
+use crate::pipeline::fuse::fuse;
 use crate::pipeline::walk::{NoWalk, Tiles, Walk};
 use crate::pipeline::{apart, implicit};
 use crate::plan::{self, LowerError, Plan};
@@ -166,7 +168,7 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
         slots: written.slots.iter().map(|slots| slots.saturating_sub(less).max(1)).collect(),
         ..written.clone()
     };
-    let fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
+    let mut fitting: Vec<Schedule> = (0..most).map(fewer).filter(|s| rings_fit(kernel, s)).collect();
     let mut log = Log::default();
     if target.box_copies().is_some() {
         match with_own_warps(kernel, target, &fitting) {
@@ -181,27 +183,83 @@ pub(super) fn with_roles(kernel: &Verified, target: &Target, written: Schedule) 
             tried.ok().map(|(filled, _)| filled)
         };
         let early = if early(schedule, distance) { fused(true) } else { None };
-        if target.lane_copies().is_some() { early.or_else(|| fused(false)) } else { None }
+        if target.lane_copies().is_some() || target.fetches || !target.named_barriers {
+            early.or_else(|| fused(false))
+        } else {
+            None
+        }
     };
+    if target.fetches && written.arguments.aligned() {
+        fitting.splice(0..0, few_slots(&written));
+    }
     let ahead = fitting.iter().find_map(|schedule| {
+        if target.fetches {
+            let possible = schedule.arguments.aligned() && is_fusible(kernel, target, schedule);
+            return fused(schedule, 1).filter(|_| possible);
+        }
         let greatest = schedule.slots.iter().map(|slots| slots.saturating_sub(1)).min().unwrap_or(0);
         // If prefetching is impossible at a distance of one iteration, it is impossible at larger ones.
-        let possible = greatest > 0 && is_fusible(kernel, schedule);
+        let possible = greatest > 0 && is_fusible(kernel, target, schedule);
         (1..=greatest).rev().filter(|_| possible).find_map(|distance| fused(schedule, distance))
     });
     let kept = || {
-        fitting.iter().find_map(|schedule| fused(schedule, 0).or_else(|| Some(tried(kernel, target, schedule).ok()?.0)))
+        let apart = |schedule: &Schedule| tried(kernel, target, schedule).ok().filter(|_| target.named_barriers);
+        fitting.iter().find_map(|schedule| fused(schedule, 0).or_else(|| Some(apart(schedule)?.0)))
     };
     let filled = match ahead.or_else(kept) {
         Some(filled) if filled.rings.roles.is_empty() => in_groups(kernel, target, filled),
         Some(filled) => filled,
-        None => fitted(kernel.clone(), target, &written)?.0,
+        None if target.named_barriers => fitted(kernel.clone(), target, &written)?.0,
+        None => return Err(not_fused(kernel, target, &written)),
     };
     if kernel.roles.iter().any(|role| role.instances > 1) {
         let fused = matches!(filled.schedule.roles, Roles::Fused { .. });
         log.add(Alternative::Declared(target.name), if fused { Why::Fused } else { Why::FewSlots });
     }
     Ok(filled.after(log))
+}
+
+/// Schedules with as many slots as are of use where threads hold the tiles of the next iteration in registers.
+fn few_slots(written: &Schedule) -> Vec<Schedule> {
+    let at_most =
+        |most: u32| Schedule { slots: written.slots.iter().map(|n| (*n).min(most)).collect(), ..written.clone() };
+    (1..=FETCH_SLOTS).rev().map(at_most).collect()
+}
+
+/// Why the roles of a kernel cannot be fused on a machine where they must be.
+fn not_fused(kernel: &Verified, target: &Target, written: &Schedule) -> LowerError {
+    let together = |op: Option<OpId>, why: &dyn std::fmt::Display| {
+        let message = format!(
+            "{} has no barriers for some of a program's threads, so that all of them execute every role; these roles cannot be executed \
+             together: {why}",
+            target.name
+        );
+        LowerError::refused(
+            kernel,
+            op,
+            message,
+            "write one role that copies and one that computes, with the same loops",
+        )
+    };
+    let roles =
+        kernel.block(kernel.body).ops.iter().copied().find(|id| kernel.op(*id).kind == OpKind::Ttg(TtgOp::Roles));
+    if let Err(why) = fuse(kernel, true) {
+        return together(Some(why.op), &why.obstacle);
+    }
+    // One slot takes the least memory, and those that are declared are enough for the stages that are read together.
+    let least = Schedule {
+        roles: Roles::Fused { distance: 0, carried: false },
+        slots: vec![1; written.slots.len()],
+        warps: None,
+        ..written.clone()
+    };
+    let declared = Schedule { slots: written.slots.clone(), ..least.clone() };
+    match tried(kernel, target, &least).or_else(|_| tried(kernel, target, &declared)) {
+        Err(Why::Refused(error)) => error,
+        Err(why) => together(roles, &why),
+        // Nothing is in the way: this is asked for where all of this failed.
+        Ok(_) => together(roles, &Why::Depends),
+    }
 }
 
 /// A kernel with roles on a machine with bulk copies: each role keeps its own warps. One thread starts bulk copies, so that fusing the role
@@ -242,7 +300,8 @@ fn with_own_warps(kernel: &Verified, target: &Target, fitting: &[Schedule]) -> R
 fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why) -> Result<Log, LowerError> {
     let plan = plan::plan(kernel, target, true);
     if plan.uses_warpgroups() {
-        let refused = |s: &Schedule| fitted(with_rings(kernel, s).ok()?, target, s).err().filter(|e| e.of_registers);
+        let refused =
+            |s: &Schedule| fitted(with_rings(kernel, target, s).ok()?, target, s).err().filter(|e| e.of_registers);
         if let Some(error) = fitting.iter().find_map(refused) {
             return Err(error);
         }
@@ -251,8 +310,9 @@ fn not_apart(kernel: &Verified, target: &Target, fitting: &[Schedule], why: Why)
 }
 
 /// Whether the roles can be fused with prefetching.
-fn is_fusible(kernel: &Verified, schedule: &Schedule) -> bool {
-    with_rings(kernel, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() }).is_ok()
+fn is_fusible(kernel: &Verified, target: &Target, schedule: &Schedule) -> bool {
+    with_rings(kernel, target, &Schedule { roles: Roles::Fused { distance: 1, carried: false }, ..schedule.clone() })
+        .is_ok()
 }
 
 /// Whether the slots of all rings alone fit in shared memory.

@@ -15,8 +15,8 @@ use super::log::{Alternative, Log, Why};
 use super::rings::{loaded_name, loaded_names, pipelined_loops, with_rings};
 use super::road;
 use super::roles::{specialized, with_roles};
-use super::schedule::{Ahead, Arguments, Roles, Schedule};
-use super::table::{AHEAD_SLOTS, PROGRAMS, RASTER_ROWS, ROLE_SLOTS};
+use super::schedule::{Ahead, Arguments, Prefetched, Roles, Schedule};
+use super::table::{AHEAD_SLOTS, FETCH_SLOTS, PROGRAMS, RASTER_ROWS, ROLE_SLOTS};
 use crate::ir::{Block, Def, Kernel, OpId, OpKind, Tails, Value};
 use crate::pipeline::implicit::{self, Candidate};
 use crate::pipeline::walk::{Tiles, Walk};
@@ -134,8 +134,13 @@ pub(super) fn tried(kernel: &Verified, target: &Target, schedule: &Schedule) -> 
     if !loops_fit(kernel, target, schedule) {
         return Err(Why::SlotsAlone);
     }
-    let rings = with_rings(kernel, schedule)?;
+    let rings = with_rings(kernel, target, schedule)?;
     let (filled, estimate) = fitted(rings, target, schedule).map_err(Why::Refused)?;
+    // Filling a stage ahead gains nothing where it is not in two parts.
+    let fetches = |ring: &Prefetched| filled.plan.fetched.contains(&ring.pipe);
+    if target.fetches && !schedule.prefetched().iter().all(fetches) {
+        return Err(Why::NotFetched);
+    }
     if schedule.shifted && !filled.schedule.shifted {
         return Err(Why::Depends);
     }
@@ -190,6 +195,9 @@ fn writes_operands(Filled { rings, plan, .. }: &Filled) -> bool {
 pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> Result<(Filled, Estimate), LowerError> {
     let mut plan = plan::with_warps(&rings, target, schedule.arguments.aligned(), schedule.warps);
     plan.stores_waited = schedule.stores_waited;
+    if target.fetches {
+        plan.fetched = schedule.prefetched().iter().map(|ring| ring.pipe).collect();
+    }
     if schedule.arguments == Arguments::AlignedInputs {
         plan.leave_outputs(&rings);
     }
@@ -204,7 +212,7 @@ pub(super) fn fitted(rings: Verified, target: &Target, schedule: &Schedule) -> R
 fn pipelined(kernel: &Verified, target: &Target, (written, mut log): (Schedule, Log)) -> Result<Filled, LowerError> {
     let plan = plan::plan(kernel, target, written.arguments.aligned());
     let mut best = None;
-    if written.arguments.aligned() && target.lane_copies().is_some() {
+    if written.arguments.aligned() && (target.lane_copies().is_some() || target.fetches) {
         let staged = |value: Value| plan.is_resident(value);
         for candidate in implicit::candidates(kernel, &staged) {
             let so_far = best.as_ref().map_or(&written, |f: &Filled| &f.schedule);
@@ -237,9 +245,10 @@ fn deepest(
 ) -> Option<Filled> {
     let args = &kernel.op(candidate.op).args;
     let ring = ring(kernel, candidate.op, &candidate.loads)?;
+    let fetches = plan.target.fetches;
     let fits = |slots: u32| {
-        // So that a slot is free when it is needed.
-        let distance = slots - 1;
+        // So that a slot is free when it is needed. What is fetched waits in registers until one is.
+        let distance = if fetches { 1 } else { slots - 1 };
         let with = |carried: bool| {
             let mut next = schedule.clone();
             next.loops.push(Ahead { slots, distance, carried, ..ring.clone() });
@@ -254,15 +263,17 @@ fn deepest(
     if trips.is_some_and(|trips| trips < 2) {
         return None;
     }
-    let useful = (2..=AHEAD_SLOTS).rev().filter(|slots| trips.is_none_or(|trips| i64::from(*slots) <= trips));
+    let (least, most) = if fetches { (1, FETCH_SLOTS) } else { (2, AHEAD_SLOTS) };
+    let useful = (least..=most).rev().filter(|slots| trips.is_none_or(|trips| i64::from(*slots) <= trips));
     let mut not = |slots: u32, why: Why| {
         log.add(Alternative::Slots(slots, loaded_names(kernel, std::slice::from_ref(&ring))), why)
     };
-    let found = first(useful, fits).map_err(|why| not(2, why));
+    let found = first(useful, fits).map_err(|why| not(least, why));
     let (most, (filled, programs), more) = found.ok()?;
     // A distance of two iterations hides most of the latency that three hide.
+    let fewest = if fetches { least } else { 3 };
     let beside = |slots: u32| fits(slots).ok().filter(|(_, programs)| *programs >= PROGRAMS);
-    let beside = if programs < PROGRAMS { (3..most).rev().find_map(beside) } else { None };
+    let beside = if programs < PROGRAMS { (fewest..most).rev().find_map(beside) } else { None };
     let (filled, rejected) = match beside {
         Some((fewer, _)) => (fewer, Some((most, Why::Programs(programs)))),
         None => (filled, more),
@@ -311,7 +322,7 @@ pub(super) fn is_short_of_memory(kernel: &Kernel, schedule: &Schedule) -> bool {
 /// Returns an error if it is infeasible, or does not fit.
 pub(super) fn follow(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Filled, LowerError> {
     let name = kernel.sig.full_name();
-    let rings = with_rings(kernel, schedule)
+    let rings = with_rings(kernel, target, schedule)
         .map_err(|_| LowerError::of_kernel(&name, "the schedule is not one of this kernel".to_owned()))?;
     if schedule.warps.is_some_and(|warps| !warps.is_power_of_two() || warps > target.max_warps) {
         return Err(LowerError::of_kernel(&name, format!("no program has {} warps", schedule.warps.unwrap_or(0))));

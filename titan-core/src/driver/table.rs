@@ -7,6 +7,7 @@
 //! | [`INSTANCES`] | 2 instances | CUTLASS ("ping-pong"), FlashAttention-3 |
 //! | [`ROLE_SLOTS`] | as many as fit, up to 8 | CUTLASS, DeepGEMM |
 //! | [`AHEAD_SLOTS`] | as many as fit, up to 4 | Triton's tutorial |
+//! | [`FETCH_SLOTS`] | 1, or 2 if they fit | Triton for gfx942 |
 //! | [`PROGRAMS`] | 2 programs | CUDA C++ Best Practices Guide |
 //! | [`REGISTERS`] | 40 or 48 for a thread that only copies, up to 248 for another | CUTLASS, DeepGEMM, PTX ISA |
 //! | [`OTHER_REGISTERS`] | 40 registers | CUTLASS |
@@ -41,6 +42,11 @@ pub const ROLE_SLOTS: u32 = 8;
 /// The maximum number of slots of a loop whose warps prefetch by `cp.async`: `num_stages` is 3 to 5 in Triton's tutorial, and 4 for most
 /// tiles (`python/tutorials/03-matrix-multiplication.py`).
 pub const AHEAD_SLOTS: u32 = 4;
+
+/// The maximum number of slots of a loop whose threads hold the tiles of the next iteration in registers: with one, they are stored behind a barrier
+/// that shows that the last stage was read; with two, while others still read it. Triton's loops for gfx942 have one or two buffers by its
+/// number of stages (`third_party/amd/lib/TritonAMDGPUTransforms/StreamPipeline.cpp`).
+pub const FETCH_SLOTS: u32 = 2;
 
 /// The number of programs that a multiprocessor should run concurrently, so that one computes while another waits at a barrier: "multiple
 /// active blocks per multiprocessor" of the CUDA C++ Best Practices Guide, "Thread and Block Heuristics".

@@ -21,6 +21,8 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     config.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let asked = kernel.sig.requires.len();
     let of_arguments = if schedule.arguments.aligned() { assumptions(&rings, &plan, asked) } else { Vec::new() };
+    let reach = |(param, tile): (u32, Vec<u32>)| Assumption::Reach { param, tile };
+    let of_tiles = lowered.reaches.into_iter().map(reach);
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     let of_launch = pays.map(Assumption::Holds);
     let maps = lowered.func.maps.iter().cloned().map(Assumption::TensorMap);
@@ -32,7 +34,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     Variant {
         target: plan.target.name.to_owned(),
         config,
-        assumptions: on_device.into_iter().chain(of_launch).chain(of_arguments).chain(maps).collect(),
+        assumptions: on_device.into_iter().chain(of_launch).chain(of_arguments).chain(of_tiles).chain(maps).collect(),
         shared_bytes: lowered.func.shared_bytes,
         threads: lowered.func.threads,
         cluster: if lowered.func.cluster > 1 { lowered.func.cluster } else { 0 },

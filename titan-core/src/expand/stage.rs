@@ -142,9 +142,16 @@ impl Expand<'_> {
         };
         let told = self.tell_poison(stage, word)?;
         let (mut copied, mut stored) = (false, told);
-        let sources = op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..)));
+        let sources = op.args[1..].iter().copied().filter(|v| matches!(self.k.ty(*v), Ty::Source(..) | Ty::Tile(..)));
         for (field, (old, (elem, shape))) in sources.zip(self.fields(stage)).enumerate() {
             if filling.is_box(field) {
+                continue;
+            }
+            if let Ty::Tile(..) = self.k.ty(old) {
+                // Its elements were fetched before.
+                let (held, tile) = (self.same(old)?, self.field(stage, field, elem, shape)?);
+                self.op(OpKind::Local(LocalOp::Store), &[held, tile])?;
+                stored = true;
                 continue;
             }
             let mut source = self.same(old)?;

@@ -14,6 +14,8 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Store, [Ty::Tile(e, s), Ty::Smem(f, t)]) if e == f && s == t => Ok(vec![]),
         (LocalOp::Load, [Ty::Smem(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
         (LocalOp::Copy { .. }, [Ty::Source(e, s), Ty::Smem(f, t)]) if e == f && s == t => Ok(vec![]),
+        (LocalOp::Fetch { guarded: false }, [Ty::Source(e, s)]) => Ok(vec![Ty::Tile(*e, *s)]),
+        (LocalOp::Fetch { guarded: true }, [Ty::Source(e, s), Ty::BOOL]) => Ok(vec![Ty::Tile(*e, *s)]),
         (LocalOp::Settle { .. }, all) if all.iter().all(|ty| matches!(ty, Ty::Smem(..))) => Ok(vec![]),
         (LocalOp::Guard, [source @ Ty::Source(..), Ty::BOOL]) => Ok(vec![*source]),
         (LocalOp::Slice { axis, n }, [of, at]) => {
@@ -41,6 +43,8 @@ pub(super) fn local(op: LocalOp, args: &[Ty]) -> Types {
         (LocalOp::Store, _) => Err(operands("a tile and shared memory for it", args)),
         (LocalOp::Load, _) => Err(operands("a tile in shared memory", args)),
         (LocalOp::Copy { .. }, _) => Err(operands("a tile of a tensor and shared memory for it", args)),
+        (LocalOp::Fetch { guarded: false }, _) => Err(operands("a tile of a tensor", args)),
+        (LocalOp::Fetch { guarded: true }, _) => Err(operands("a tile of a tensor and a condition", args)),
         (LocalOp::Settle { .. }, _) => Err(operands("tiles in shared memory", args)),
         (LocalOp::Guard, _) => Err(operands("a tile of a tensor and a condition", args)),
         (LocalOp::Slice { .. }, _) => Err(operands("a tile and the offset of the part", args)),

@@ -111,7 +111,9 @@ fn produce(conditional: bool, args: &[Ty]) -> Types {
         [Ty::Token(Token::Slot, _), rest @ ..] if !conditional => rest,
         _ => return Err(operands("a slot, what to copy and, if it may be skipped, a condition", args)),
     };
-    let fits = !sources.is_empty() && sources.iter().all(|s| matches!(s, Ty::Source(..)));
+    // What was fetched is there already, so that nothing of it can be skipped.
+    let is_copied = |ty: &Ty| matches!(ty, Ty::Source(..)) || !conditional && matches!(ty, Ty::Tile(..));
+    let fits = !sources.is_empty() && sources.iter().all(is_copied);
     if fits { Ok(vec![]) } else { Err(operands("a slot and what to copy", args)) }
 }
 

@@ -46,6 +46,12 @@ pub enum LocalOp {
         /// Whether the copy is asynchronous (`cp.async`). Otherwise threads load elements and store them.
         asynchronous: bool,
     },
+    /// Loads a tile of a tensor to registers, in the layout of the source: the first half of a copy to a stage, whose second half stores them
+    /// there.
+    Fetch {
+        /// Whether it has a condition: if that is false, all of the tile counts as outside of the tensor.
+        guarded: bool,
+    },
     /// Waits for the asynchronous operations that access some tiles in shared memory: copies to them, and bulk stores from them. Without
     /// operands, waits for all bulk stores. Completion ([`crate::complete`]) turns it into waits for groups.
     Settle {

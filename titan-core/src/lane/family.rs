@@ -165,6 +165,7 @@ impl OpKind {
             OpKind::Continue(n) => Family::Flow(Flow::Continue(*n)),
             OpKind::Return => Family::Flow(Flow::Return),
             OpKind::Nv(op) => op.family(),
+            OpKind::Amd(op) => op.family(),
         }
     }
 

@@ -84,6 +84,7 @@ impl Builder {
             | OpKind::Unpack
             | OpKind::UnpackBytes { .. } => true,
             OpKind::Nv(op) => op.family() == Family::Pure,
+            OpKind::Amd(op) => op.family() == Family::Pure,
             OpKind::Access { .. }
             | OpKind::Load { .. }
             | OpKind::Store { .. }

@@ -28,6 +28,7 @@
 //! were lowered to arrivals and waits before; undefined behaviour: what an operation does not define is rejected by [`verify`], or excluded
 //! by a contract in the op table of [`op`] that the lowering satisfies.
 
+pub mod amd;
 pub mod banks;
 mod build;
 mod dce;
@@ -47,6 +48,7 @@ mod types;
 pub mod uniform;
 mod verify;
 
+pub use amd::AmdOp;
 pub use build::{Builder, Open};
 pub use dce::eliminate_dead;
 pub use family::Family;

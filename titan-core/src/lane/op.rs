@@ -17,6 +17,7 @@
 //!
 //! All of these have the scope of one program. What the mbarriers of [`NvOp`] are is said there.
 
+use super::amd::AmdOp;
 use super::nv::NvOp;
 use crate::ir::Pred;
 use crate::named_enum::named_enum;
@@ -485,6 +486,8 @@ pub enum OpKind {
     SequenceWait,
     /// An operation of the dialect of NVIDIA.
     Nv(NvOp),
+    /// An operation of the dialect of AMD.
+    Amd(AmdOp),
 
     /// A `b32` of another lane. Convergent.
     Shuffle(Shuffle),

@@ -124,6 +124,7 @@ pub fn mnemonic(kind: &OpKind) -> String {
         OpKind::Continue(n) => format!("continue<{n}>"),
         OpKind::Return => "return".into(),
         OpKind::Nv(op) => super::nv::print::mnemonic(op),
+        OpKind::Amd(op) => op.mnemonic(),
     }
 }
 

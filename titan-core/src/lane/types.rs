@@ -36,7 +36,7 @@ pub(super) fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(
 }
 
 /// The type of one element of a load or store.
-fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
+pub(super) fn memory_ty(kind: &OpKind, bytes: u8, n: u8) -> Result<Ty, TypeError> {
     let ty = match bytes {
         1 | 4 => Ty::B32,
         2 => Ty::B16,
@@ -174,6 +174,7 @@ pub(super) fn infer(func: &Func, kind: &OpKind, args: &[Ty]) -> Result<Vec<Ty>, 
         | OpKind::Continue(_)
         | OpKind::Return => return Ok(vec![]),
         OpKind::Nv(op) => return super::nv::types::infer(func, op, args),
+        OpKind::Amd(op) => return op.infer(args),
     };
     expect(kind, args, &want)?;
     Ok(give)

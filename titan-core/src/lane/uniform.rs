@@ -366,5 +366,6 @@ const fn source(kind: &OpKind) -> Option<Level> {
         | OpKind::Continue(_)
         | OpKind::Return => None,
         OpKind::Nv(op) => op.level(),
+        OpKind::Amd(op) => op.level(),
     }
 }

@@ -66,7 +66,7 @@ impl LayOut<'_> {
             OpKind::GatherRows { rows, width } => self.gathered_rows(op, [*rows, *width]),
             OpKind::ScatterRows => self.by_row(op),
             OpKind::AtomicTile(_) => self.atomic_tile(op),
-            OpKind::Fetch(_) | OpKind::CompareExchange => self.fetch(op),
+            OpKind::Fetch(_) | OpKind::CompareExchange => self.fetch_update(op),
             OpKind::Print(_) => self.print(op),
             OpKind::Assert(_) => self.assert(op),
             OpKind::For(_) | OpKind::Loop => self.looped(op),

@@ -146,7 +146,7 @@ impl LayOut<'_> {
     /// ttg.local.store %found, %exchange                 the first thread
     /// %old = ttg.local.load %exchange                   all threads
     /// ```
-    pub(super) fn fetch(&mut self, op: &Op) -> Laid<()> {
+    pub(super) fn fetch_update(&mut self, op: &Op) -> Laid<()> {
         let layout = self.layout(op.results[0]);
         let args = self.indexed(op, &layout)?;
         let results = self.op(op.kind.clone(), &args)?;

@@ -4,7 +4,7 @@
 //! after the last step of the MMA. MMAs of warpgroups are asynchronous (`super::group`).
 
 use super::{Laid, LayOut};
-use crate::ir::{Def, Encoding, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
+use crate::ir::{Def, Encoding, LocalOp, Op, OpId, OpKind, Token, TtgOp, Ty, Value};
 use crate::plan::LowerError;
 
 /// The maximum number of roles: each has a named barrier of its own, and number 0 is that of the program.
@@ -15,7 +15,7 @@ impl LayOut<'_> {
         match ttg {
             TtgOp::AsyncProduce { .. } => {
                 self.name_again(op)?;
-                self.copy(op)
+                self.produce(op)
             }
             TtgOp::Acquire(_)
             | TtgOp::Fill(_)
@@ -105,6 +105,40 @@ impl LayOut<'_> {
         self.warps = all;
         self.b.roles(regions);
         Ok(())
+    }
+
+    /// Copies to a stage; where that is divided, fetches its tiles to registers first.
+    fn produce(&mut self, op: &Op) -> Laid<()> {
+        let of_ring = op.args.first().and_then(|slot| self.k.ty(*slot).ring());
+        let divided = of_ring.is_some_and(|pipe| self.plan.fetched.contains(&pipe));
+        if !divided || !matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { skipped: None, .. })) {
+            return self.copy(op);
+        }
+        let mut args = Vec::new();
+        for arg in &op.args {
+            let new = self.same(*arg)?;
+            args.push(if self.is_fetched(*arg) { self.fetch(*arg, new)? } else { new });
+        }
+        self.op(op.kind.clone(), &args).map(drop)
+    }
+
+    /// Whether a source of a copy to a stage is fetched to registers: one tile of whole bytes that fills its encoding. Rows that indices select
+    /// are loaded element by element, which takes more registers.
+    fn is_fetched(&self, source: Value) -> bool {
+        let named = self.k.def_op(source).is_some_and(|op| matches!(op.kind, OpKind::Ttg(TtgOp::Source(..))));
+        let fills = self.destination(source).is_some_and(|encoding| encoding.extents == self.extents(source));
+        named && fills && self.elem(source).bits() >= 8
+    }
+
+    fn fetch(&mut self, old: Value, source: Value) -> Laid<Value> {
+        let by = self.destination(old).map(|encoding| self.copied_by(encoding));
+        let Some(by) = by else { return Err(self.internal("a source without a layout")) };
+        let fetched = self.one(OpKind::Local(LocalOp::Fetch { guarded: false }), &[source])?;
+        self.b.put(fetched, &by);
+        if let Some(name) = self.k.value(old).name.clone() {
+            self.b.name(fetched, &name);
+        }
+        Ok(fetched)
     }
 
     /// The encoding of the stage's tile to which a source is copied.

@@ -33,7 +33,7 @@ impl Lower<'_> {
     }
 
     /// The same updates, with what they have found; zero where there is no element.
-    pub(super) fn fetch(&mut self, op: &Op, f: FetchOp) -> Result<(), LowerError> {
+    pub(super) fn fetch_update(&mut self, op: &Op, f: FetchOp) -> Result<(), LowerError> {
         let found = self.fetched(op, f)?;
         self.define(op.results[0], LoweredValue::Tile(found));
         Ok(())

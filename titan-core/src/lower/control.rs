@@ -118,7 +118,7 @@ impl Lower<'_> {
             OpKind::ScatterRows => self.scatter_rows(op)?,
             OpKind::Atomic(f) => self.atomic(op, *f)?,
             OpKind::AtomicTile(f) => self.atomic_tile(op, *f)?,
-            OpKind::Fetch(f) => self.fetch(op, *f)?,
+            OpKind::Fetch(f) => self.fetch_update(op, *f)?,
             OpKind::CompareExchange => self.compare_exchange(op)?,
             OpKind::Print(format) => self.print(op, format)?,
             OpKind::Assert(message) => self.assert(op, message)?,

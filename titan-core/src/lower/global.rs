@@ -9,6 +9,7 @@
 //! If the plan's assumptions hold for a view and for the origin of the tile, adjacent elements are accessed as vectors of up to 16 bytes,
 //! which are completely inside or outside of the tensor; otherwise they are accessed one by one.
 
+use super::buffered::Buffered;
 use super::tensor::View;
 use super::tile::LoweredValue;
 use super::vector::{Place, elem_bytes};
@@ -34,6 +35,8 @@ pub(super) struct Window {
     whole_rows: bool,
     /// The number of adjacent elements along the last axis that may be accessed at once.
     pub(super) vector: u32,
+    /// The tile as the beginning of a buffer, if it may be loaded from one.
+    pub(super) buffer: Option<Buffered>,
 }
 
 /// How masks along an axis are computed.
@@ -137,11 +140,16 @@ impl Lower<'_> {
         let sums: Vec<Reg> = starts.iter().zip(&threads).map(|(start, t)| self.b.add(start.at, *t)).collect();
         let mut exists = view.exists;
         let mut bounds = Vec::new();
+        let (mut whole, mut near) = (vec![false; starts.len()], vec![false; starts.len()]);
         for (axis, start) in starts.iter().enumerate() {
             let (at, extent) = (sums[axis], view.extents[axis]);
             match start.exists {
-                Some(_) if self.is_whole(view, axis, (coords[axis], extents[axis])) => bounds.push(Bound::Whole),
+                Some(_) if self.is_whole(view, axis, (coords[axis], extents[axis])) => {
+                    whole[axis] = true;
+                    bounds.push(Bound::Whole);
+                }
                 Some(_) if self.is_near(view, axis, (coords[axis], extents[axis])) => {
+                    near[axis] = true;
                     bounds.push(Bound::Left(self.b.int(IntBin::Sub, extent, at)));
                 }
                 Some(begins) if !layout.is_padded(axis) => bounds.push(self.left(begins, at, extent)),
@@ -162,7 +170,8 @@ impl Lower<'_> {
         };
         let rows = vec![(Coords::default(), address)];
         let whole_rows = (0..layout.registers()).all(|r| layout.register_coords(r)[last] < vector);
-        Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector }
+        let buffer = self.buffered(view, &starts, (&threads, layout), (&whole, &near));
+        Window { view: view.clone(), bounds, position, rows, exists, whole_rows, vector, buffer }
     }
 
     /// Whether a tile number is known to be of a tile that is completely inside the tensor along an axis, by a loop over whole tiles.
@@ -202,7 +211,7 @@ impl Lower<'_> {
     }
 
     /// The distance of `steps` coordinates along an axis, in bytes.
-    fn bytes_along(&mut self, view: &View, axis: usize, steps: Reg) -> Reg {
+    pub(super) fn bytes_along(&mut self, view: &View, axis: usize, steps: Reg) -> Reg {
         let signed = lane::OpKind::MulWide { signed: true };
         if self.is_unit(view, axis) {
             let bytes = self.b.i32(elem_bytes(view.elem).cast_signed());
@@ -275,7 +284,7 @@ impl Lower<'_> {
     }
 
     /// The low 32 bits of a stride; 1 along the contiguous axis.
-    fn narrow_stride(&mut self, view: &View, axis: usize) -> Reg {
+    pub(super) fn narrow_stride(&mut self, view: &View, axis: usize) -> Reg {
         if self.is_unit(view, axis) {
             return self.b.i32(1);
         }
@@ -283,7 +292,7 @@ impl Lower<'_> {
     }
 
     /// Whether the elements along an axis are known to be contiguous.
-    fn is_unit(&self, view: &View, axis: usize) -> bool {
+    pub(super) fn is_unit(&self, view: &View, axis: usize) -> bool {
         let packed = view.elem.bits() < 8 && view.packing != Packing::Apart;
         axis + 1 == view.strides.len() && (view.aligned || packed)
     }
@@ -373,6 +382,10 @@ impl Lower<'_> {
         pad: Reg,
         also: Option<Reg>,
     ) -> Vec<Reg> {
+        let from = window.buffer.as_ref().filter(|_| self.b.func().constant(pad) == Some(0));
+        if let Some(loaded) = from.and_then(|from| self.load_buffered(from, part, n, also)) {
+            return loaded;
+        }
         let mask = self.window_mask(window, part);
         let mask = self.both(mask, also);
         let place = self.window_place(window, part);

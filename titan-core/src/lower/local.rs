@@ -21,8 +21,9 @@ impl Lower<'_> {
             LocalOp::Store => {
                 let (layout, regs) = (self.layout(op.args[0]), self.regs(op.args[0]));
                 let staged = self.staged(op.args[1])?;
-                self.write_buffer(&staged, &regs, &layout, self.k.ty(op.args[0]).elem());
+                self.write_in_order(&staged, &regs, &layout, self.k.ty(op.args[0]).elem());
             }
+            LocalOp::Fetch { .. } => self.fetch(op)?,
             LocalOp::Load => {
                 let staged = self.staged(op.args[0])?;
                 let layout = self.layout(op.results[0]);
@@ -93,12 +94,31 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Loads a tile of a tensor to registers.
+    fn fetch(&mut self, op: &Op) -> Result<(), LowerError> {
+        let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
+            return Err(self.defect("a fetch of nothing"));
+        };
+        if let Some(condition) = op.args.get(1).copied()
+            && !self.is_empty_unless(&source, op, condition)
+        {
+            let condition = self.scalar(condition);
+            source.view.exists = self.both(source.view.exists, Some(condition));
+        }
+        let What::Tile(unit, coords) = &source.what else { return Err(self.defect("a fetch of rows")) };
+        let value = op.results[0];
+        let tile = Tile { view: &source.view, unit: *unit, coords, value, pad: source.pad };
+        let regs = self.load_to_registers(&tile);
+        self.define(value, LoweredValue::Tile(regs));
+        Ok(())
+    }
+
     /// Makes a source conditional: its elements exist only if a condition holds.
     fn guard_local(&mut self, op: &Op) -> Result<(), LowerError> {
         let Some(LoweredValue::Source(mut source)) = self.lowered[op.args[0].index()].clone() else {
             return Err(self.defect("a guard of a value that is not a source"));
         };
-        if !self.is_empty_unless(&source, op) {
+        if !self.is_empty_unless(&source, op, op.args[1]) {
             let condition = self.scalar(op.args[1]);
             source.view.exists = self.both(source.view.exists, Some(condition));
         }
@@ -106,8 +126,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether the tile of a guard is outside of the tensor whenever the condition is false, so that the condition is redundant.
-    fn is_empty_unless(&mut self, source: &Source, guard: &Op) -> bool {
+    /// Whether the tile that an operation gives is outside of the tensor whenever a condition is false, so that the condition is redundant.
+    fn is_empty_unless(&mut self, source: &Source, guard: &Op, condition: Value) -> bool {
         let What::Tile(Unit::Tile, coords) = &source.what else { return false };
         let tile = self.extents(guard.results[0]);
         coords.iter().zip(tile).enumerate().any(|(axis, (number, tile))| {
@@ -116,8 +136,7 @@ impl Lower<'_> {
             if !tiles::whole(self.k, &self.tree, *number).is_empty() {
                 return false;
             }
-            let count =
-                tiles::empty_unless(self.k, &self.tree, guard.args[1], *number).filter(|count| count.tile == tile);
+            let count = tiles::empty_unless(self.k, &self.tree, condition, *number).filter(|count| count.tile == tile);
             count.is_some_and(|count| self.scalar(count.extent) == source.view.extents[axis])
         })
     }

@@ -32,6 +32,7 @@
 
 mod atomic;
 mod barrier;
+mod buffered;
 mod control;
 mod convert;
 mod coords;
@@ -78,6 +79,8 @@ pub struct Lowered {
     pub barriers: usize,
     /// The maximum degree of bank conflicts in shared memory, for each line of the kernel.
     pub conflicts: Vec<(Loc, u32)>,
+    /// The tensors of which tiles of these extents are loaded by offsets of 31 bits.
+    pub reaches: Vec<(u32, Vec<u32>)>,
 }
 
 /// Lowers a barrier program: a laid-out kernel whose rings were lowered to barriers.
@@ -91,7 +94,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let mut run = Lower::new(kernel, laid, target);
     run.parameters();
     run.block(kernel.body)?;
-    let Lower { b, sites, tables, .. } = run;
+    let Lower { b, sites, tables, reaches, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
     func.cluster = laid.cluster;
@@ -107,7 +110,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     func.maker = maker::maker(kernel, laid, target, (&func, &tables))?.map(Box::new);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
     let conflicts = conflicts(&func, &target.banks);
-    Ok(Lowered { func, sites, barriers, conflicts })
+    Ok(Lowered { func, sites, barriers, conflicts, reaches: reaches.into_iter().collect() })
 }
 
 /// The maximum degree of bank conflicts in shared memory, for each line.
@@ -155,6 +158,8 @@ struct Lower<'a> {
     copying: Option<Reg>,
     /// What copies through registers have loaded and not stored yet.
     held: Vec<staging::Held>,
+    /// As [`Lowered::reaches`].
+    reaches: SortedSet<(u32, Vec<u32>)>,
 }
 
 impl<'a> Lower<'a> {
@@ -176,6 +181,7 @@ impl<'a> Lower<'a> {
             tables: Vec::new(),
             copying: None,
             held: Vec::new(),
+            reaches: SortedSet::new(),
         }
     }
 

@@ -217,6 +217,40 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Loads a tile to registers, in its layout.
+    pub(super) fn load_to_registers(&mut self, from: &Tile<'_>) -> Vec<Reg> {
+        let (view, pad) = (from.view, from.pad);
+        let (layout, tile) = (self.layout(from.value), self.extents(from.value));
+        let mut window = self.window(view, from.unit, from.coords, &layout);
+        self.touch_view(view, false);
+        let last = layout.rank() - 1;
+        let n = layout.vector(last).min(window.vector).max(1);
+        let registers: Vec<usize> = (0..layout.registers()).step_by(n as usize).collect();
+        self.addresses_ahead(&mut window, &layout, &registers, (n, n));
+        let is_zero = self.b.func().constant(pad) == Some(0);
+        let mut regs = Vec::new();
+        for register in registers {
+            let part = layout.register_coords(register);
+            let inside = self.inside_extents(&layout, part, &tile);
+            let loaded = self.load_group(&mut window, part, n, pad, inside);
+            regs.extend(if is_zero { loaded } else { self.or_zero(&loaded, inside) });
+        }
+        regs
+    }
+
+    /// Stores registers to a buffer. Where all copies pass through registers, those of columns are put next to each other before, if these are
+    /// stored as wholes.
+    pub(super) fn write_in_order(&mut self, staged: &Staged, regs: &[Reg], layout: &Layout, elem: Elem) {
+        let by_columns = self.target.lane_copies().is_none() && staged.encoding.fast_axis() == 0;
+        match columns_first(layout).filter(|_| by_columns) {
+            Some(turned) => {
+                let regs = self.reorder(regs, layout, &turned, &|at| at);
+                self.write_buffer(staged, &regs, &turned, elem);
+            }
+            None => self.write_buffer(staged, regs, layout, elem),
+        }
+    }
+
     /// Computes addresses and conditions, so that the loads after them follow each other; of many, the conditions would need too many registers.
     fn addresses_ahead(&mut self, window: &mut Window, layout: &Layout, group: &[usize], (n, wide): (u32, u32)) {
         let each: Vec<u32> = (0..n).step_by(wide as usize).collect();
@@ -226,6 +260,10 @@ impl Lower<'_> {
         for (register, i) in group.iter().flat_map(|register| each.iter().map(|i| (*register, *i))) {
             let mut part = layout.register_coords(register);
             part[layout.rank() - 1] += i;
+            if let Some(from) = &window.buffer {
+                self.conditions_ahead(from, part);
+                continue;
+            }
             self.window_mask(window, part);
             self.window_place(window, part);
         }

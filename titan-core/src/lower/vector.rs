@@ -19,7 +19,7 @@ pub(super) struct Place {
 }
 
 /// The number and the size of the words of an access of `bytes` bytes.
-const fn words(bytes: u32) -> (u8, u8) {
+pub(super) const fn words(bytes: u32) -> (u8, u8) {
     match bytes {
         1 => (1, 1),
         2 => (2, 1),

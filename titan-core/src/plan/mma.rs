@@ -378,10 +378,12 @@ fn root(kernel: &Kernel, value: Value) -> Option<(Value, bool)> {
     Some((load, transposed != (perm[..2] == [1, 0])))
 }
 
-/// The encodings of the tiles of stages, by ring and field: in the order of their sources, and large enough for what instructions read.
+/// The encodings of the tiles of stages, by ring and field: in the order of their sources, and large enough for what instructions read. Where
+/// threads read fragments element by element and fetch the tiles themselves, they are as MMAs request them, if nothing else reads them.
 fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
     let mut extents: Vec<Vec<(Vec<u32>, bool)>> =
         kernel.pipes.iter().map(|p| p.fields.iter().map(|f| (Vec::from(f.shape), false)).collect()).collect();
+    let mut wanted: SortedMap<(usize, usize), Vec<Option<Encoding>>> = SortedMap::new();
     kernel.walk(&mut |_, op| {
         let (OpKind::Ttg(TtgOp::View { field, .. }), Some(Ty::Token(Token::Rperm | Token::Part, pipe))) =
             (&op.kind, op.args.first().map(|v| kernel.ty(*v)))
@@ -390,7 +392,12 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
         };
         let mut found = Vec::new();
         // Other operations may read the tile too; MMAs may read beyond its extents.
-        let _only = readers(kernel, plan, tree, (op.results[0], false), &mut found);
+        let only = readers(kernel, plan, tree, (op.results[0], false), &mut found);
+        let asked = wanted.entry((pipe.index(), usize::from(*field))).or_default();
+        asked.extend(found.iter().cloned().map(Some));
+        if !only || found.is_empty() {
+            asked.push(None);
+        }
         let Some((own, cores)) = extents.get_mut(pipe.index()).and_then(|p| p.get_mut(usize::from(*field))) else {
             return;
         };
@@ -401,12 +408,18 @@ fn stages(kernel: &Kernel, plan: &Plan, tree: &Tree) -> Vec<Vec<Encoding>> {
             }
         }
     });
+    let asked = |field: (usize, usize)| {
+        let (first, rest) = wanted.get(&field).filter(|_| plan.target.fetches)?.split_first()?;
+        first.clone().filter(|_| rest.iter().all(|other| other == first))
+    };
     let pipe = |(at, extents): (usize, Vec<(Vec<u32>, bool)>)| -> Vec<Encoding> {
         let fields = kernel.pipe(Pipe::new(at)).map_or(&[][..], |p| &p.fields);
         let order: Vec<usize> = (0..4).collect();
         let bits = |i: usize| fields.get(i).map_or(8, |f| f.elem.bits().max(8));
         let encoding = |cores: bool| if cores { Encoding::core_matrices } else { Encoding::swizzled };
-        extents.iter().enumerate().map(|(i, (e, cores))| encoding(*cores)(e, bits(i), &order[..e.len()])).collect()
+        let in_order = |i: usize, e: &[u32], cores: bool| encoding(cores)(e, bits(i), &order[..e.len()]);
+        let all = extents.iter().enumerate();
+        all.map(|(i, (e, cores))| asked((at, i)).unwrap_or_else(|| in_order(i, e, *cores))).collect()
     };
     extents.into_iter().enumerate().map(pipe).collect()
 }

@@ -27,7 +27,7 @@ pub(crate) use warps::words;
 use crate::analysis::cover;
 use crate::collections::SortedMap;
 pub use crate::ir::FreeBy;
-use crate::ir::{Access, Def, HostExpr, Kernel, OpId, OpKind, ParamKind, TtgOp, Ty, Value};
+use crate::ir::{Access, Def, HostExpr, Kernel, OpId, OpKind, ParamKind, Pipe, TtgOp, Ty, Value};
 use crate::layout::{Encoding, Layout};
 use crate::target::Target;
 use crate::verify::Verified;
@@ -58,6 +58,8 @@ pub struct Plan {
     pub vectored: Vec<bool>,
     /// Whether a role waits until the bulk stores of a tile are complete, before it computes the next tile.
     pub stores_waited: bool,
+    /// The rings whose copies are divided: threads hold the tiles of a later stage in registers, until they store them to its slot.
+    pub fetched: Vec<Pipe>,
     /// The choices and their reasons, for the user.
     pub notes: Vec<String>,
 }
@@ -161,6 +163,7 @@ pub fn with_warps(kernel: &Verified, target: &Target, aligned: bool, warps: Opti
         aligned,
         vectored: vectored(kernel),
         stores_waited: false,
+        fetched: Vec::new(),
         notes,
     };
     mma::settle(kernel, &mut plan);

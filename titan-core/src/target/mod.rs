@@ -35,6 +35,8 @@ pub struct Target {
     pub lanes: u32,
     /// The maximum number of warps of a program.
     pub max_warps: u32,
+    /// Whether some warps of a program can wait for each other and for others without the rest: roles with warps of their own need that.
+    pub named_barriers: bool,
     /// The number of warps of a role must be a multiple of this: registers are given and taken by so many warps together.
     pub role_warps: u32,
     /// Whether programs can be launched in clusters, and copies of boxes to several of them are as fast as to one.
@@ -62,6 +64,11 @@ pub struct Target {
     pub group_atoms: Vec<Atom>,
     /// What copies between global and shared memory without passing through registers.
     pub copies: Vec<CopyEngine>,
+    /// Whether threads hold tiles in registers that are needed in the next iteration of a loop: where no engine copies them meanwhile, and a
+    /// thread goes on while its loads are in flight.
+    pub fetches: bool,
+    /// Whether there are loads by offsets of 32 bits that give zeros outside of a buffer: operations of AMD's dialect of the lane IR.
+    pub bounded_loads: bool,
     /// The instructions that move fragments of matrix instructions between registers and shared memory.
     pub matrix_moves: Vec<MatrixMove>,
     /// The element types for which there are instructions where others are computed by several.
@@ -88,6 +95,7 @@ impl Target {
             base: None,
             lanes,
             max_warps: 1024 / lanes.max(1),
+            named_barriers: true,
             role_warps: 1,
             clusters: false,
             registers: 255,
@@ -101,6 +109,8 @@ impl Target {
             atoms: Vec::new(),
             group_atoms: Vec::new(),
             copies: Vec::new(),
+            fetches: false,
+            bounded_loads: false,
             matrix_moves: Vec::new(),
             native: Native::default(),
             timing: Timing::default(),

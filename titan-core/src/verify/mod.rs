@@ -171,7 +171,7 @@ mod unmasked;
 use crate::analysis::partition::Partition;
 use crate::diag::{Code, Diagnostic};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, RegionOp, TtgOp};
+use crate::ir::{Family, HostExpr, Kernel, Loc, LocalOp, Op, OpKind, Pipe, RegionOp, TtgOp};
 use std::ops::Deref;
 
 pub use ids::MAX_DEPTH;
@@ -213,6 +213,11 @@ impl Verified {
     pub fn into_kernel(self) -> Kernel {
         self.kernel
     }
+}
+
+/// The number of loops that enclose all operations on a ring.
+pub(crate) fn loops_around(kernel: &Kernel, pipe: Pipe) -> usize {
+    pipes::anew::around(kernel, pipe).len()
 }
 
 impl Deref for Verified {

@@ -6,7 +6,7 @@ use crate::diag::Code;
 use crate::ir::fold::wrap;
 use crate::ir::infer::{describe, infer};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Const, Elem, Kernel, Op, OpId, OpKind, TtgOp, Ty, Value};
 
 /// Violations of rules 10, 11 and 13.
 pub(super) fn check(kernel: &Kernel) -> Vec<Error> {
@@ -60,6 +60,11 @@ impl Checker<'_> {
         }
         if let OpKind::Const(c) = op.kind {
             self.constant(op, c);
+        }
+        let fetched = matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }))
+            && args.iter().any(|ty| matches!(ty, Ty::Tile(..)));
+        if fetched && self.kernel.laid_out.is_none() {
+            self.error(op, "only laid-out kernels copy tiles to a stage that are in registers already".to_owned());
         }
         let closure = self.around.last().is_some_and(|o| is_closure(&self.kernel.op(*o).kind));
         let scalar = |v: &Value| matches!(self.kernel.ty(*v), Ty::Scalar(_));

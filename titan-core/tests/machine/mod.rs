@@ -20,7 +20,7 @@ pub(crate) use rng::Rng;
 
 use memory::Memory;
 use std::collections::BTreeSet;
-use titan_core::lane::{AtomicFn, Func, NvOp, Op, OpId, OpKind, Space, Ty, Value};
+use titan_core::lane::{AmdOp, AtomicFn, Func, NvOp, Op, OpId, OpKind, Space, Ty, Value};
 
 /// What a thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,8 @@ impl<'f> Machine<'f> {
             | OpKind::Store { .. }
             | OpKind::Atomic { .. }
             | OpKind::CompareSwap(_)
-            | OpKind::Nv(NvOp::CopyAsync { .. }) => {
+            | OpKind::Nv(NvOp::CopyAsync { .. })
+            | OpKind::Amd(AmdOp::BufferLoad { .. }) => {
                 self.access(op, mask);
             }
             OpKind::Nv(NvOp::CopyCommit) => self.memory.commit(mask),
@@ -216,6 +217,7 @@ impl<'f> Machine<'f> {
             OpKind::ProgramId(axis) => vec![self.program[usize::from(*axis)].into()],
             OpKind::NumPrograms(axis) => vec![self.grid[usize::from(*axis)].into()],
             OpKind::SharedBase => vec![memory::SHARED_BASE.into()],
+            OpKind::Amd(AmdOp::Buffer) => vec![args[0] & 0xffff_ffff, args[0] >> 32 & 0xffff, 1 << 31, 0],
             OpKind::Float(..)
             | OpKind::FloatUn(..)
             | OpKind::Fma(_)
@@ -306,6 +308,25 @@ impl<'f> Machine<'f> {
                     self.memory.poke(*space, start, bytes, args[2])?;
                 }
                 Ok(vec![old])
+            }
+            OpKind::Amd(AmdOp::BufferLoad { bytes, n, offset }) => {
+                let [low, high, size, _, at, step] = args[..] else {
+                    return Err("is no load from a buffer".to_owned());
+                };
+                let whole = u64::from(bytes * n);
+                let by = self.func.def_op(op.args[0]).map(|by| &by.kind);
+                if by != Some(&OpKind::Amd(AmdOp::Buffer)) || size != 1 << 31 {
+                    return Err("what it loads from is no buffer".to_owned());
+                }
+                if at >= size {
+                    return Ok(vec![0; usize::from(*n)]);
+                }
+                let at = at + u64::from(*offset);
+                if at + whole > size {
+                    return Err(format!("{at:#x} is at the end of the buffer"));
+                }
+                let start = self.range(Space::Global, op.args[0], (low | high << 32) + step + at, 0, whole)?;
+                self.memory.read(Space::Global, start, u64::from(*bytes), u64::from(*n), t)
             }
             OpKind::Nv(NvOp::CopyAsync { bytes, offset, masked }) => {
                 let n = u64::from(*bytes);

@@ -70,7 +70,7 @@ fn with_rings(kernel: &Verified) -> Vec<(&'static str, Verified, Ahead)> {
         all.push((", loops as rings, waited for early", ringed.clone(), (far, true)));
         all.push((", loops as rings", ringed, (far, false)));
     }
-    let fused = fuse::fuse(kernel).and_then(|fused| verify(fused).ok());
+    let fused = fuse::fuse(kernel, false).ok().and_then(|fused| verify(fused).ok());
     if let Some(fused) = fused.filter(|_| !kernel.roles.is_empty()) {
         let far = fuse::greatest_distance(kernel);
         if far > 1 {

@@ -74,6 +74,7 @@ impl Lower<'_> {
             | OpKind::Continue(_)
             | OpKind::Return => Err(Fault::Defect("control where an operation was expected".to_owned())),
             OpKind::Nv(nv) => self.nv_op(nv, op),
+            OpKind::Amd(_) => Err(Fault::Refused("there are no buffers that bound accesses".to_owned())),
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::{cases, kernels};
 use std::collections::BTreeSet;
 use titan_core::ir::Pred;
-use titan_core::lane::{Func, Num, NvOp, OpKind, Ty};
+use titan_core::lane::{AmdOp, Func, Num, NvOp, OpKind, Ty};
 use titan_nv::ptx::isa;
 use titan_nv::{EmitError, Machine, lower};
 
@@ -88,6 +88,8 @@ variants! {
     OpKind::Nv(NvOp::LoadMatrix { .. }) => "load_matrix",
     OpKind::Nv(NvOp::StoreMatrix { .. }) => "store_matrix",
     OpKind::Mma(_) => "mma",
+    OpKind::Amd(AmdOp::Buffer) => "amd_buffer",
+    OpKind::Amd(AmdOp::BufferLoad { .. }) => "amd_buffer_load",
     OpKind::For => "for",
     OpKind::Loop => "loop",
     OpKind::If => "if",
@@ -98,8 +100,8 @@ variants! {
     OpKind::Return => "return",
 }
 
-/// What back ends never see: `refusals.rs` has them.
-const GONE_BEFORE: [&str; 2] = ["buffer", "access"];
+/// What back ends never see, or what another vendor's machines have: `refusals.rs` has them.
+const GONE_BEFORE: [&str; 4] = ["buffer", "access", "amd_buffer", "amd_buffer_load"];
 
 fn every_function() -> Vec<Func> {
     all().into_iter().map(|case| case.func).chain(kernels::all()).collect()

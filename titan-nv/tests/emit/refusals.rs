@@ -2,7 +2,7 @@
 
 use crate::cases;
 use titan_core::ir::Loc;
-use titan_core::lane::{Builder, Func, IntBin, MmaAtom, OpKind, Region, Shuffle, Ty};
+use titan_core::lane::{AmdOp, Builder, Func, IntBin, MmaAtom, OpKind, Region, Shuffle, Ty};
 use titan_nv::{Machine, emit};
 
 fn machine(name: &str) -> &'static Machine {
@@ -84,6 +84,17 @@ fn operations_that_no_target_has_are_named() {
         let said = refused(&func, "sm_90a");
         assert!(said.starts_with("kernel `bad::<7>`, line 3: sm_90a has no `") && said.contains(op), "{said}");
     }
+}
+
+#[test]
+fn buffers_of_another_vendor_are_refused() {
+    let (mut b, from, to) = cases::begin("bad::<7>", 1, 1);
+    let address = cases::load(&mut b, Ty::B64, from, 0);
+    let words = b.op(OpKind::Amd(AmdOp::Buffer), &[address]);
+    cases::store(&mut b, words[0], to, 0);
+    b.terminate(OpKind::Return, &[]);
+    let said = refused(&b.finish().unwrap(), "sm_90a");
+    assert!(said.contains("there are no buffers that bound accesses"), "{said}");
 }
 
 #[test]

@@ -143,6 +143,7 @@ impl Machine<'_> {
             LocalOp::Store => return self.store_local(agent, id, op, obs),
             LocalOp::Load => self.load_local(agent, id, op, obs)?,
             LocalOp::Copy { asynchronous } => return self.copy_local(agent, id, op, asynchronous, obs),
+            LocalOp::Fetch { .. } => self.fetch_local(agent, id, op, obs)?,
             LocalOp::Settle { .. } => return Err(unknown("a wait whose groups are not counted")),
             LocalOp::Guard => self.guard_local(agent, op)?,
             LocalOp::Slice { axis, n } => self.slice_local(agent, op, (usize::from(axis), n))?,
@@ -262,6 +263,28 @@ impl Machine<'_> {
         self.touch_places(agent, id, &ranges, true, obs)?;
         let Machine { engine, store, .. } = self;
         store.deal(engine, &effect)
+    }
+
+    /// Loads the elements of a tile of a tensor that an agent holds.
+    fn fetch_local(&mut self, agent: usize, id: OpId, op: &Op, obs: Obs<'_, '_>) -> Res<Val> {
+        let Val::Source(source) = self.arg(agent, op, 0) else { return Err(unknown("a tile of a tensor")) };
+        let there = op.args.len() < 2 || self.int(agent, op, 1)? != 0;
+        let source = Rc::new(Source { absent: source.absent || !there, ..(*source).clone() });
+        let Some(result) = op.results.first().copied() else { return Ok(Val::Unknown) };
+        let Some(parts) = self.held(agent, result) else { return Err(unknown("a tile with a layout")) };
+        let tile = extents(source.shape);
+        let mut read: Vec<usize> = parts.iter().filter_map(|part| index_of(part.at, &tile)).collect();
+        read.sort_unstable();
+        read.dedup();
+        if let Some(reads) = self.read_by_copy(&source) {
+            self.touch(agent, id, None, reads, &mut *obs)?;
+        }
+        self.tell_read_by_copy((agent, id), &source, read, None, obs)?;
+        if !self.store.data {
+            return Ok(Val::Unknown);
+        }
+        let ty = self.kernel().ty(result);
+        Ok(value(ty, bytes::decode(ty.elem(), &self.store.source(&self.engine, &source)?)))
     }
 
     fn guard_local(&self, agent: usize, op: &Op) -> Res<Val> {

@@ -267,7 +267,7 @@ fn implicit() -> Vec<(String, Kernel)> {
         families().into_iter().filter(|(name, _)| name.starts_with("roles") && name.contains("readers=1"))
     {
         let kernel = titan_core::text::parse_one(&text).expect("a kernel");
-        all.extend(fuse::fuse(&kernel).map(|k| (format!("fused {name}"), k)));
+        all.extend(fuse::fuse(&kernel, false).map(|k| (format!("fused {name}"), k)));
     }
     all
 }

@@ -3,8 +3,8 @@
 //! The state has, for each register that an operation in flight may write, the counter of the operation and its *age*: the least number of
 //! operations of that counter that were issued after it, on any way. A wait for n completes what has an age of at least n if the counter is in
 //! order: vector memory always, `lgkmcnt` unless a scalar load may be in flight; otherwise only a wait for 0 completes it. It is an error if an instruction
-//! touches a register that may still be written, or if operations may be in flight at a barrier: then other waves may not see
-//! their effects (ISA §4.4; `s_barrier` waits for nothing).
+//! touches a register that may still be written, but for loads from global memory that follow each other, or if operations may be in flight at a barrier, other than loads from global memory: then other
+//! waves may not see their effects (ISA §4.4; `s_barrier` waits for nothing). Loads have none but on registers of their own wave.
 //!
 //! It decodes the bytes and takes nothing from the passes that made them. Where ways meet, ages are the least; they only decrease, so that the
 //! iteration ends.
@@ -97,12 +97,20 @@ fn run(step: &Step, flight: &mut Flight) -> Result<(), String> {
         });
         return Ok(());
     }
-    if step.name == "s_barrier" && !flight.is_empty() {
+    let others_notice = |(target, counter): &(Target, Counter)| match counter {
+        Counter::Vector => *target == Target::Memory,
+        Counter::Lds | Counter::Scalar => true,
+    };
+    if step.name == "s_barrier" && flight.keys().any(others_notice) {
         return wrong("operations may be in flight at a barrier".to_owned());
     }
-    for (file, n) in step.reads.iter().chain(&step.writes) {
+    let all = [Counter::Vector, Counter::Lds, Counter::Scalar];
+    // Of vector memory, a later load writes its registers later.
+    let others = if step.unit == Unit::Load { &all[1..] } else { &all[..] };
+    let touched = step.reads.iter().map(|r| (r, &all[..])).chain(step.writes.iter().map(|r| (r, others)));
+    for ((file, n), counters) in touched {
         let register = Target::Register(*file, *n);
-        if [Counter::Vector, Counter::Lds, Counter::Scalar].iter().any(|c| flight.contains_key(&(register, *c))) {
+        if counters.iter().any(|c| flight.contains_key(&(register, *c))) {
             return wrong(format!("an operation in flight may still write {file}{n}"));
         }
     }
@@ -127,7 +135,9 @@ fn run(step: &Step, flight: &mut Flight) -> Result<(), String> {
             *age = age.saturating_add(1).min(64);
         }
     }
-    flight.insert((Target::Memory, counter), 0);
+    if step.unit != Unit::Load {
+        flight.insert((Target::Memory, counter), 0);
+    }
     for (file, n) in &step.writes {
         flight.insert((Target::Register(*file, *n), counter), 0);
     }

@@ -65,6 +65,8 @@ impl Select<'_> {
             let op = func.op(*id);
             self.loc = op.loc;
             let done = match op.kind.family() {
+                // Nobody reads the registers of constants.
+                Family::Pure if op.results.iter().all(|value| self.constant(*value).is_some()) => Ok(()),
                 Family::Flow(Flow::If) => self.branch(op),
                 Family::Flow(Flow::For | Flow::Loop) => self.repeat(op),
                 Family::Flow(Flow::Return) => self.finish(),
@@ -102,6 +104,9 @@ impl Select<'_> {
     /// A register that several places set: for a result of a branch or loop, or a carried value. `together`: all lanes that ever read it are
     /// active wherever it is set, so that each copy replaces it; otherwise its lifetime starts here.
     pub(super) fn variable(&mut self, value: Value, scalar: bool, together: bool) -> Result<Spot, Fault> {
+        if let Some(bits) = self.constant(value) {
+            return Ok(Spot::Bits(bits));
+        }
         let words = self.words(value);
         let file = if scalar { File::S } else { File::V };
         let spot = match self.func.ty(value) {
@@ -176,6 +181,7 @@ impl Select<'_> {
                 self.salu("s_andn2_b64", Some(mask.into()), &[Src::S(mask), Src::Isa(Isa::EXEC)])?;
                 self.salu("s_or_b64", Some(mask.into()), &[Src::S(mask), Src::S(new)])
             }
+            Spot::Bits(bits) if src == Src::Bits(bits) || src == Src::Bits(u64::MAX) && bits == 1 => Ok(()),
             Spot::Bits(_) => Err(Fault::Defect("a copy to a constant".to_owned())),
         }
     }
@@ -217,7 +223,7 @@ impl Select<'_> {
         let (yes, no) = (*yes, *no);
         let uniform = self.is_uniform(cond);
         let results = self.variables(&op.results, uniform)?;
-        if let Some(bits) = self.func.constant(cond) {
+        if let Some(bits) = self.constant(cond) {
             return self.arm(if bits == 0 { no } else { yes }, &results).map(drop);
         }
         let cond = self.src(cond)?;

@@ -259,6 +259,11 @@ fn row_of(name: &'static str, operands: usize) -> Result<&'static Row, Fault> {
     found.copied().ok_or_else(|| Fault::Defect(format!("no `{name}` with {operands} operands")))
 }
 
+/// Whether a constant is an operand of scalar instructions without a literal: a small number.
+pub(super) const fn is_inline(bits: u64) -> bool {
+    bits <= 64
+}
+
 /// The constant that an instruction can have without a register or literal: ISA §5.2, the codes from 128 on. An integer is extended to
 /// the width of the operand; a number has the format of the operand.
 fn inline(bits: u64, ty: Ty) -> Option<Isa> {
@@ -274,7 +279,8 @@ fn inline(bits: u64, ty: Ty) -> Option<Isa> {
     }
     let value = match (width, ty.elem) {
         (64, Elem::F(64)) => f64::from_bits(bits),
-        (32, Elem::F(32)) => f64::from(f32::from_bits(low(bits))),
+        // An operand of 32 bits that is no number has the bits of one: ISA §5.2, the codes of floats.
+        (32, _) => f64::from(f32::from_bits(low(bits))),
         _ => return None,
     };
     let known = [

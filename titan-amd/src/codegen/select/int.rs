@@ -154,7 +154,9 @@ impl Select<'_> {
             return self.valu(name, &[out.into()], &srcs, &[]);
         }
         let out = self.divide(bin, a, b)?;
-        self.set(value, Spot::V(out));
+        // What is computed from it can then be computed by scalar instructions.
+        let spot = if self.is_uniform(value) { Spot::S(self.first_lane(out)?) } else { Spot::V(out) };
+        self.set(value, spot);
         Ok(())
     }
 

@@ -126,6 +126,8 @@ impl Select<'_> {
         for (i, value) in op.results.iter().enumerate() {
             let scalar = self.is_uniform(*value);
             let shared = carried.get(i).copied().filter(|spot| matches!(spot, Spot::S(_)) == scalar);
+            // A result may be another one than what is carried, where the loop is left.
+            let shared = shared.filter(|spot| !matches!(spot, Spot::Bits(_)));
             let shared = shared.or_else(|| carried.get(i).copied().filter(|s| matches!(s, Spot::Mask(_))));
             match shared {
                 Some(spot) => {

@@ -27,7 +27,7 @@ pub(super) struct Access {
 
 impl Access {
     /// The words of all elements together.
-    const fn words(self) -> u8 {
+    pub(super) const fn words(self) -> u8 {
         (self.bytes * self.n).div_ceil(4)
     }
 
@@ -264,21 +264,25 @@ impl Select<'_> {
         self.unmask(&masked)?;
         let end = self.position();
         self.row_of_loads = self.row_of_loads.filter(|_| masked.0.is_some()).map(|open| Loads { end, ..open });
-        if whole {
-            let each = access.bytes / 4;
-            for (n, value) in (0..access.n).zip(&op.results) {
-                self.set(*value, Spot::V(out.slice(n * each, each)));
-            }
-            return Ok(());
+        if whole || mask.is_none() || set {
+            return self.elements(access, out, op);
         }
         for (n, value) in (0..access.n).zip(&op.results) {
             let element = self.element(access, out, n)?;
             let element = match (mask, others.get(usize::from(n))) {
-                (Some(mask), Some(other)) if !set => {
-                    self.valu_new("v_cndmask_b32", 1, &[*other, Src::V(element), mask])?
-                }
+                (Some(mask), Some(other)) => self.valu_new("v_cndmask_b32", 1, &[*other, Src::V(element), mask])?,
                 (_, _) => element,
             };
+            self.set(*value, Spot::V(element));
+        }
+        Ok(())
+    }
+
+    /// The elements of words that were loaded, as the results of an operation.
+    pub(super) fn elements(&mut self, access: Access, words: Part, op: &Op) -> Done {
+        let each = access.bytes / 4;
+        for (n, value) in (0..access.n).zip(&op.results) {
+            let element = if each > 0 { words.slice(n * each, each) } else { self.element(access, words, n)? };
             self.set(*value, Spot::V(element));
         }
         Ok(())

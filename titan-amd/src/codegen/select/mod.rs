@@ -7,8 +7,10 @@
 //! | `control`, `loops`, `leave` | structured control flow as blocks, branches and masks of active lanes |
 //! | `int`, `wide`, `divide` | integers of 32 and of 64 bits, quotients |
 //! | `float`, `root`, `convert`, `long` | floats, quotients and square roots, conversions, those of 64-bit integers |
+//! | `known` | values that are constants, although loops carry them |
 //! | `words` | indices, selection, packing |
 //! | `memory`, `atomic`, `swap` | loads, stores, atomic updates, compare-and-swap of 16 bits |
+//! | `buffer` | loads from buffers, which are bounded |
 //! | `exchange` | shuffles, votes, barriers |
 //! | `matrix`, `tuples` | matrix instructions, accumulators as consecutive registers |
 //!
@@ -30,10 +32,11 @@
 //! loops without lanes are jumped over. So a value that is the same in all lanes is one that an active lane has computed, scalar code has a
 //! defined result, and loops with uniform bounds end.
 //!
-//! Deliberately absent: order of instructions (they are in the order of the lane IR), sharing of equal constants, buffers with
-//! bounds. Operations that only other machines have are errors.
+//! Deliberately absent: order of instructions (they are in the order of the lane IR), sharing of equal constants,
+//! stores to buffers. Operations that only other machines have are errors.
 
 mod atomic;
+mod buffer;
 mod control;
 mod convert;
 mod divide;
@@ -41,6 +44,7 @@ mod emit;
 mod exchange;
 mod float;
 mod int;
+mod known;
 mod leave;
 mod long;
 mod loops;
@@ -127,6 +131,7 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         func,
         target,
         uniform: uniform::analyze(func),
+        known: known::constants(func),
         code: Code::default(),
         block: Block::new(0),
         depth: 0,
@@ -168,6 +173,8 @@ pub(super) struct Select<'a> {
     func: &'a Func,
     target: &'static str,
     uniform: Uniformity,
+    /// The values that are constants.
+    known: Vec<Option<u64>>,
     code: Code,
     /// The block to which instructions are added.
     block: Block,
@@ -251,8 +258,13 @@ impl Select<'_> {
         if self.func.ty(value) == Ty::B64 { 2 } else { 1 }
     }
 
+    /// The bits of a value that is a constant.
+    fn constant(&self, value: Value) -> Option<u64> {
+        self.func.constant(value).or_else(|| self.known.get(value.index()).copied().flatten())
+    }
+
     fn spot(&self, value: Value) -> Result<Spot, Fault> {
-        if let Some(bits) = self.func.constant(value) {
+        if let Some(bits) = self.constant(value) {
             return Ok(Spot::Bits(bits));
         }
         self.spots[value.index()].ok_or_else(|| Fault::Defect(format!("{value} is read before it is there")))

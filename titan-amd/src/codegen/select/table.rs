@@ -4,7 +4,7 @@ use super::Select;
 use super::memory::Access;
 use crate::codegen::error::{Done, Fault};
 use titan_core::lane::op::OpKind;
-use titan_core::lane::{NvOp, Op};
+use titan_core::lane::{AmdOp, NvOp, Op};
 
 /// Why an operation of another machine cannot be selected.
 fn only_elsewhere<T>(what: &str) -> Result<T, Fault> {
@@ -94,6 +94,8 @@ impl Select<'_> {
             OpKind::Barrier => self.barrier(),
             OpKind::WarpBarrier => self.wave_barrier(),
 
+            OpKind::Amd(AmdOp::Buffer) => self.buffer(op),
+            OpKind::Amd(AmdOp::BufferLoad { bytes, n, offset }) => self.buffer_load((*bytes, *n, *offset), op),
             OpKind::Nv(op) => Err(Fault::Refused(lacking(op).to_owned())),
             OpKind::StoreRelease { .. } | OpKind::LoadAcquire | OpKind::SequenceWait => only_elsewhere(ROLES),
             OpKind::Mma(atom) => self.mma(atom, op),

@@ -16,6 +16,8 @@
 //! body to what its iterations yield and to the results of the loop; what iterations yield to the arguments; results of a branch to what the
 //! arms yield. A value is in the first list that has it, so that the search ends.
 //!
+//! The words of a store that are packed for it are lists, so that they are packed where they are stored from.
+//!
 //! The operands A and B are lists too, for operations that compute their words one by one; most are loaded as tuples.
 
 use std::collections::BTreeMap;
@@ -56,6 +58,7 @@ impl Tuples {
                 open.extend(op.args.get(count.a..count.a + count.b).map(<[Value]>::to_vec));
             }
         });
+        func.walk(&mut |_, op| open.extend(tuples.packed(func, op)));
         open.reverse();
         let carried = carried(func);
         while let Some(list) = open.pop() {
@@ -67,6 +70,16 @@ impl Tuples {
             }
         }
         tuples
+    }
+
+    /// The words that an operation stores together, if each was packed for that alone.
+    fn packed(&self, func: &Func, op: &Op) -> Option<Vec<Value>> {
+        let OpKind::Store { bytes: 4, n: n @ 2.., .. } = op.kind else { return None };
+        let words = op.args.get(1..=usize::from(n))?;
+        let own = |value: &Value| {
+            self.uses[value.index()] == 1 && func.def_op(*value).is_some_and(|by| by.kind == OpKind::Pack)
+        };
+        words.iter().all(own).then(|| words.to_vec())
     }
 
     fn count(&mut self, func: &Func, region: Region) {

@@ -125,7 +125,10 @@ impl Select<'_> {
 
     /// A scalar source that needs no instruction any more.
     fn legal_scalar(&mut self, src: Src, words: u8) -> Result<Src, Fault> {
-        self.in_scalar(src, words).map(Src::S)
+        match src {
+            Src::Bits(bits) if super::emit::is_inline(bits) => Ok(src),
+            Src::S(_) | Src::V(_) | Src::Bits(_) | Src::Isa(_) => self.in_scalar(src, words).map(Src::S),
+        }
     }
 
     pub(super) fn pack(&mut self, op: &Op) -> Done {

@@ -7,7 +7,7 @@ use crate::machine::Rng;
 use crate::tensor::Tensor;
 use titan_amd::codegen::machine_ir::Inst;
 use titan_core::driver::stages;
-use titan_core::ir::Elem;
+use titan_core::ir::{Elem, LocalOp, OpKind};
 use titan_core::text::parse;
 use titan_core::verify::verify;
 
@@ -80,8 +80,15 @@ fn accumulators_become_operands_in_registers() {
         for aligned in [true, false].into_iter().filter(|way| test_depth::is_full() || *way == (seed % 4 < 2)) {
             let stages = stages(&kernel, machine(), aligned, None).unwrap_or_else(|e| panic!("{elem}: {e}"));
             // Tiles get to shared memory from tensors alone.
-            let program = titan_core::text::print(&stages.barriers);
-            assert!(!program.contains("ttg.local.store"), "{program}");
+            let program = &stages.barriers;
+            let stored = program.ops.iter().filter(|op| op.kind == OpKind::Local(LocalOp::Store));
+            for by in stored.map(|op| program.def_op(op.args[0]).map(|by| &by.kind)) {
+                assert!(
+                    matches!(by, Some(OpKind::Local(LocalOp::Fetch { .. }))),
+                    "{}",
+                    titan_core::text::print(program)
+                );
+            }
             let ready = Ready::new(&stages.lanes).unwrap_or_else(|e| panic!("{elem}: {e}"));
             let mut rng = Rng::new(seed as u64);
             let (m, n) = (80, 72);

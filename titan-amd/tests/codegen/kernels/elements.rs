@@ -70,7 +70,7 @@ fn ways(kernel: &Verified, aligned: bool) -> Result<(), String> {
     let ready = Ready::new(&stages.lanes).map_err(|e| e.to_string())?;
     let mut ran = false;
     for seed in 0..test_depth::cases(6, 2) {
-        ran |= compared(kernel, &ready, &stages.lanes, aligned, seed)?;
+        ran |= compared((kernel, &stages.rings), &ready, &stages.lanes, aligned, seed)?;
     }
     if ran { Ok(()) } else { Err("nothing was compared".to_owned()) }
 }

@@ -3,6 +3,9 @@
 pub(crate) mod both;
 mod chains;
 mod elements;
+mod fetches;
 pub(crate) mod products;
 mod random;
+mod roles;
+mod slots;
 mod tree;

@@ -3,6 +3,7 @@
 //! The elements are such that all sums are exact, so that the order of a sum does not matter.
 
 use super::both::Launch;
+use super::tree::grid_of;
 use crate::launch::{Ready, machine};
 use crate::machine::Rng;
 use crate::tensor::Tensor;
@@ -168,7 +169,9 @@ pub(crate) fn check(product: Product, stages: &Stages, aligned: bool, seed: u64,
     let mut rng = Rng::new(seed);
     let tensors = product.tensors(&mut rng, problem, aligned);
     let [m, n, _] = product.tile;
-    let grid = [problem[0].div_ceil(m), problem[1].div_ceil(n), 1];
+    // Programs may be numbered in groups of rows.
+    let grid = grid_of(&stages.rings, &tensors).unwrap_or_else(|| panic!("{product:?}: a grid"));
+    assert_eq!(grid.iter().product::<u32>(), problem[0].div_ceil(m) * problem[1].div_ceil(n), "{product:?}");
     let launch = Launch { grid, tensors: &tensors, scalar: &|_| 0 };
     let found = launch.emulated(&stages.lanes, &ready, seed as usize).unwrap_or_else(|e| panic!("{product:?}: {e}"));
     let c = tensors[2].as_ref().expect("a tensor");

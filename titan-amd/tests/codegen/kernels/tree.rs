@@ -22,12 +22,20 @@ const FOLDERS: [&str; 5] = [
 
 /// Every kernel that can be read and verifies, with its file.
 fn kernels() -> Vec<(String, Verified)> {
+    kernels_in(|_| true)
+}
+
+/// Those of the files with such names.
+fn kernels_in(wanted: impl Fn(&str) -> bool) -> Vec<(String, Verified)> {
     let mut found = Vec::new();
     for folder in FOLDERS {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let mut paths: Vec<_> = std::fs::read_dir(root.join(folder)).unwrap().map(|e| e.unwrap().path()).collect();
         paths.sort();
         for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tir")) {
+            if !path.file_stem().is_some_and(|stem| wanted(&stem.to_string_lossy())) {
+                continue;
+            }
             let Ok(kernels) = parse_located(&std::fs::read_to_string(path).unwrap()) else { continue };
             let file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             for kernel in kernels {
@@ -37,6 +45,15 @@ fn kernels() -> Vec<(String, Verified)> {
         }
     }
     found
+}
+
+/// The kernels of one file that verify, by their names.
+pub(super) fn kernels_of(file: &str) -> Vec<(String, Verified)> {
+    let named = |(name, kernel): (String, Verified)| {
+        let (own, name) = name.split_once(": ")?;
+        (own == file).then(|| (name.to_owned(), kernel))
+    };
+    kernels_in(|own| own == file).into_iter().filter_map(named).collect()
 }
 
 /// Floats of moderate size, whose sums are exact, and some special ones; other elements stay random.
@@ -108,6 +125,23 @@ fn grid(kernel: &Kernel, names: &Names) -> Option<[u32; 3]> {
     (grid.iter().product::<u32>() <= 64 && !grid.contains(&0)).then_some(grid)
 }
 
+/// The grid of a kernel for these tensors.
+pub(super) fn grid_of(kernel: &Kernel, tensors: &[Option<Tensor>]) -> Option<[u32; 3]> {
+    let mut names = Names::default();
+    for (param, tensor) in kernel.sig.params.iter().zip(tensors) {
+        let extents = tensor.as_ref().map_or(Vec::new(), |tensor| tensor.extents.clone());
+        if let ParamKind::Tensor { shape, .. } = &param.kind {
+            for (dim, extent) in shape.iter().zip(&extents) {
+                if let DimSpec::Bind(name) = dim {
+                    names.symbols.insert(*name, i64::from(*extent));
+                }
+            }
+        }
+        names.extents.push(extents);
+    }
+    grid(kernel, &names)
+}
+
 /// Tensors with the extents that the signature declares; nothing if these cannot be aligned.
 fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<(Vec<Option<Tensor>>, Names)> {
     let mut names = Names::default();
@@ -149,15 +183,16 @@ fn tensors(kernel: &Kernel, rng: &mut Rng, aligned: bool) -> Option<(Vec<Option<
 
 /// Runs a kernel in both ways; whether anything was compared.
 pub(super) fn compared(
-    kernel: &Verified,
+    (kernel, rings): (&Verified, &Verified),
     ready: &Ready,
     func: &titan_core::lane::Func,
     aligned: bool,
     seed: u64,
 ) -> Result<bool, String> {
     let mut rng = Rng::new(seed);
-    let Some((mut tensors, names)) = tensors(kernel, &mut rng, aligned) else { return Ok(false) };
-    let Some(grid) = grid(kernel, &names) else { return Ok(false) };
+    let Some((mut tensors, _)) = tensors(kernel, &mut rng, aligned) else { return Ok(false) };
+    // Schedules may number the programs in another way.
+    let Some(grid) = grid_of(rings, &tensors) else { return Ok(false) };
     tensors.iter_mut().flatten().for_each(|tensor| moderate(&mut rng, tensor, seed % 2 == 1));
     let scalar = |param: u32| scalar_bits(kernel, param);
     let launch = Launch { grid, tensors: &tensors, scalar: &scalar };
@@ -185,7 +220,7 @@ fn kernels_of_the_tree_leave_what_their_lanes_say() {
             compiled += 1;
             let ready = Ready::new(&stages.lanes).unwrap_or_else(|e| panic!("{name}: {e}"));
             for seed in 0..test_depth::cases(3, 1) {
-                match compared(&kernel, &ready, &stages.lanes, aligned, seed) {
+                match compared((&kernel, &stages.rings), &ready, &stages.lanes, aligned, seed) {
                     Ok(true) => runs += 1,
                     Ok(false) => skipped += 1,
                     Err(what) => complaints.push(format!("{name}, aligned {aligned}, seed {seed}: {what}")),

@@ -7,7 +7,7 @@ use crate::cases::{self, Case};
 use crate::launch::Ready;
 use titan_amd::codegen::EmitError;
 use titan_core::lane::op::AtomicFn;
-use titan_core::lane::{FloatTy, Num, OpKind, Shuffle, Space, Ty};
+use titan_core::lane::{AmdOp, FloatTy, Num, OpKind, Shuffle, Space, Ty};
 
 /// The expected results of a thread, for the operands of all threads.
 type Expect = fn(&Case, &[Vec<u64>], usize) -> Option<Vec<Want>>;
@@ -271,6 +271,59 @@ fn accesses() {
             assert_eq!(bytes_of(found), want, "{}", case.func.name);
         }
     }
+}
+
+/// A kernel that loads `n` elements of `bytes` bytes, `offset` bytes behind the thread's operands, from a buffer that begins at those of the
+/// program before; or from nowhere if its third operand is not 0.
+fn load_from_buffer(bytes: u8, n: u8, offset: u16) -> titan_core::lane::Func {
+    let kind = OpKind::from(AmdOp::BufferLoad { bytes, n, offset });
+    let (mut b, from, to) = cases::begin(&titan_core::lane::mnemonic(&kind), 4, 2);
+    let (first, size) = (b.one(OpKind::Slot(0), &[]), b.i32(32));
+    let (program, threads) = (b.one(OpKind::ProgramId(0), &[]), b.i32(32 * cases::THREADS as i32));
+    let (thread, back) = (b.one(OpKind::ThreadId, &[]), b.i64(-1024));
+    // It begins before all operands: what is added to the address and the lane's offset makes up for that.
+    let first = b.add(first, back);
+    let buffer = b.op(AmdOp::Buffer, &[first]);
+    let (step, own) = (b.mul(program, threads), b.mul(thread, size));
+    let own = b.add_const(own, 1024);
+    let absent = cases::load(&mut b, Ty::Pred, from, 2);
+    let nowhere = b.i32(titan_core::lane::amd::NOWHERE.cast_signed());
+    let own = b.select(absent, nowhere, own);
+    let values = b.op(kind, &[&buffer[..], &[own, step]].concat());
+    let stored = OpKind::Store { space: Space::Global, bytes, n, offset: 0, masked: false };
+    b.op(stored, &[&[to][..], &values].concat());
+    b.terminate(OpKind::Return, &[]);
+    let mut func = b.finish().expect("operands are what loads take");
+    func.lanes = 64;
+    func
+}
+
+#[test]
+fn loads_from_buffers() {
+    let mut random = Random::new(17);
+    let sizes = [(1, 4), (2, 2), (2, 4), (4, 1), (4, 2), (4, 4), (8, 1), (8, 2)];
+    let all = sizes.into_iter().flat_map(|(bytes, n)| [0, 4].map(|offset| (bytes, n, offset)));
+    let aligned = all.filter(|(bytes, n, offset)| offset % u16::from(bytes * n) == 0);
+    let mut zeros = 0;
+    for (number, (bytes, n, offset)) in aligned.enumerate() {
+        let func = load_from_buffer(bytes, n, offset);
+        let ready = Ready::new(&func).unwrap_or_else(|e| panic!("{e}"));
+        let code = ready.emitted.code.to_string();
+        assert!(code.contains("buffer_load_dword") && !code.contains("exec"), "{code}");
+        let threads: Vec<Vec<u64>> =
+            (0..256).map(|_| vec![random.next(), random.next(), random.next() & 1, 0]).collect();
+        let found = cells(&func, &ready, &threads, 2, number);
+        let size = usize::from(bytes * n);
+        for (operands, found) in threads.iter().zip(&found) {
+            let bytes_of = |cells: &[u64]| cells.iter().flat_map(|c| c.to_le_bytes()).collect::<Vec<u8>>();
+            let mut want = vec![0xff; 16];
+            let from = bytes_of(&operands[..2])[usize::from(offset)..][..size].to_vec();
+            want[..size].copy_from_slice(&if operands[2] == 1 { vec![0; size] } else { from });
+            assert_eq!(bytes_of(found), want, "{}", func.name);
+            zeros += operands[2];
+        }
+    }
+    assert!(zeros > 500);
 }
 
 /// What an atomic update leaves.

@@ -30,6 +30,10 @@ table! {
     "ttg.local.copy_async" Laid [LocalOp::Copy { asynchronous: true }]
         Plain, operation(Read, two(writes(Local, Generic), reads(Tensor, Generic)), Prefix(Class::CpAsync), Nothing),
         "", "source, smem" => "", ANY, "starts an asynchronous copy of a tile of a tensor to shared memory", [];
+    "ttg.local.fetch" Laid [LocalOp::Fetch { guarded: false }] Plain, synchronous(Read, one(reads(Tensor, Generic))),
+        "", "source" => "tile", ANY, "a tile of a tensor to registers: the first half of a copy to a stage", [];
+    "ttg.local.fetch_if" Laid [LocalOp::Fetch { guarded: true }] Plain, synchronous(Read, one(reads(Tensor, Generic))),
+        "", "source, condition: bool" => "tile", ANY, "the same; all of it is outside of the tensor unless the condition holds", [];
     "ttg.local.settle" Laid [LocalOp::Settle { read }] {read = true} Plain, synchronous(Pipeline, NO_TRAFFIC),
         "", "any number of: smem" => "", ANY,
         "waits for the copies to tiles in shared memory and for the bulk stores from them; without operands, for all bulk stores", [];

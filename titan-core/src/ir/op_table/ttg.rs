@@ -60,7 +60,7 @@ table! {
     "ttg.stage.async_produce" Stages [TtgOp::AsyncProduce { bytes, proxy, skipped }]
         {bytes = 16384, proxy = generic, skipped or None}
         Plain, ring(Move, operation(Pipeline, one(writes(Stage, *proxy)), Phase, Nothing)),
-        "`slot.copy(source).commit()`  `slot.copy_if(c, source).commit()`", "slot, a source per field, perhaps a condition"
+        "`slot.copy(source).commit()`  `slot.copy_if(c, source).commit()`", "slot, a source per field (or what was fetched of it), perhaps a condition"
         => "", NONE, "starts the copies; Ready(s, e) when the bytes are there, or what `skipped` says if the condition is false",
         [StageContents SourceWritten];
     "ttg.stage.zero" Stages [TtgOp::Fill(Fill::Zero)]

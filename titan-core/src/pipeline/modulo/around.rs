@@ -8,7 +8,7 @@ use super::early::{Beyond, Early, of_ring};
 use super::runs::Run;
 use super::steady::{Made, Steady, is_renewable};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Fill, ForKind, OpId, OpKind, Origin, Pred, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Fill, ForKind, LocalOp, OpId, OpKind, Origin, Pred, TtgOp, Ty, Value};
 use crate::pipeline::edit::Edit;
 
 impl Steady {
@@ -306,6 +306,9 @@ pub(super) fn predicate(edit: &mut Edit, id: OpId, exists: Value) {
     let op = &mut edit.kernel.ops[id.index()];
     if let OpKind::Ttg(TtgOp::AsyncProduce { skipped, .. }) = &mut op.kind {
         *skipped = Some(Fill::Zero);
+        op.args.push(exists);
+    } else if let OpKind::Local(LocalOp::Fetch { guarded }) = &mut op.kind {
+        *guarded = true;
         op.args.push(exists);
     }
 }

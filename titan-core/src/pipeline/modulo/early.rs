@@ -5,6 +5,7 @@
 //!   with them what only they use, as the load of a coordinate. If
 //!   waits run ahead too, they are executed for stages beyond the last one, which must be filled. Then fills are executed always, with the
 //!   *predicate* that the iteration exists, and fill stages with zeros otherwise.
+//! * A *fetch* of a tile to registers is executed with the same predicate: what it loads is used later, so that no branch can guard it.
 //! * Waits and releases of a ring are executed, and what of these iterations is left over is executed after the loop, so that all clocks of
 //!   the ring agree.
 //!
@@ -13,13 +14,15 @@
 use super::Violation;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::traffic::{On, traffic};
-use crate::ir::{Effect, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
+use crate::ir::{Effect, Kernel, LocalOp, Op, OpId, OpKind, Pipe, TtgOp, Ty, Value};
 
 /// What an operation does that runs ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Early {
     /// It only reads registers and stages, and computes.
     Harmless,
+    /// It reads a tensor, and has a predicate for iterations that do not exist.
+    Predicated,
     /// It reads a tensor, may fail or may not end, and must not be executed for iterations that do not exist.
     Guarded,
     /// It fills a stage of this ring, or acquires the slot for it.
@@ -59,7 +62,7 @@ pub(super) fn of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
 pub(crate) fn fills(kernel: &Kernel, id: OpId) -> Option<Pipe> {
     match of_ring(kernel, id) {
         Some(Early::Fills(pipe)) => Some(pipe),
-        Some(Early::Reads(_) | Early::Harmless | Early::Guarded) | None => None,
+        Some(Early::Reads(_) | Early::Harmless | Early::Predicated | Early::Guarded) | None => None,
     }
 }
 
@@ -95,6 +98,9 @@ fn itself_of_ring(kernel: &Kernel, id: OpId) -> Option<Early> {
 
 /// What an operation does if it runs ahead; `None` if it may not.
 pub(super) fn early(kernel: &Kernel, id: OpId) -> Option<Early> {
+    if kernel.op(id).kind == OpKind::Local(LocalOp::Fetch { guarded: false }) {
+        return Some(Early::Predicated);
+    }
     of_ring(kernel, id).or_else(|| alone(kernel, id))
 }
 
@@ -131,9 +137,12 @@ fn alone(kernel: &Kernel, id: OpId) -> Option<Early> {
 
 /// Whether an operation of a body only reads and computes, so that it may be executed ahead where a branch guards it.
 pub(crate) fn may_be_guarded(kernel: &Kernel, id: OpId) -> bool {
-    match alone(kernel, id) {
+    // What is fetched is used outside of the branch, so that it has a predicate instead.
+    let alone =
+        if kernel.op(id).kind == OpKind::Local(LocalOp::Fetch { guarded: false }) { None } else { alone(kernel, id) };
+    match alone {
         Some(Early::Harmless | Early::Guarded) => true,
-        Some(Early::Fills(_) | Early::Reads(_)) | None => false,
+        Some(Early::Fills(_) | Early::Reads(_) | Early::Predicated) | None => false,
     }
 }
 
@@ -158,7 +167,7 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
         match early(kernel, *id) {
             Some(Early::Reads(pipe)) => drop(read_early.insert(pipe)),
             Some(Early::Guarded) => drop(guarded.get_or_insert(*id)),
-            Some(Early::Harmless | Early::Fills(_)) => {}
+            Some(Early::Harmless | Early::Predicated | Early::Fills(_)) => {}
             None => return at(*id, HAS_EFFECT),
         }
     }
@@ -192,7 +201,7 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
             Some(Early::Fills(pipe)) if leads.get(&pipe) != Some(lead) => {
                 return at(*id, "the schedule reads stages of this ring before it fills them");
             }
-            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless | Early::Guarded) | None => {}
+            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless | Early::Predicated | Early::Guarded) | None => {}
         }
         let mut inside = Vec::new();
         for region in &kernel.op(*id).regions {
@@ -202,7 +211,7 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
         // without what is around it, and the clocks of its ring would disagree.
         let ahead = |id: &&OpId| match of_ring(kernel, **id) {
             Some(Early::Fills(pipe) | Early::Reads(pipe)) => leads.get(&pipe).is_some_and(|lead| *lead > 0),
-            Some(Early::Harmless | Early::Guarded) | None => false,
+            Some(Early::Harmless | Early::Predicated | Early::Guarded) | None => false,
         };
         if let Some(nested) = inside.iter().find(ahead) {
             return at(*nested, "other operations of this ring run ahead, which this one in a branch or a loop cannot");

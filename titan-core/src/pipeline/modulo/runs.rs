@@ -83,7 +83,9 @@ impl Steady {
         let kernel = &self.edit.kernel;
         let ring = |id: &OpId| match of_ring(kernel, *id) {
             Some(Early::Fills(pipe)) if self.beyond == Beyond::Guarded && self.lead(*id) > 0 => Some(pipe),
-            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless | Early::Guarded) | None => None,
+            Some(Early::Fills(_) | Early::Reads(_) | Early::Harmless | Early::Predicated | Early::Guarded) | None => {
+                None
+            }
         };
         let mut groups: SortedMap<K, Vec<OpId>> = SortedMap::new();
         for (pipe, id) in self.ops.iter().filter_map(|id| Some((ring(id)?, *id))) {

@@ -5,7 +5,7 @@ use super::early::{Beyond, Early, of_ring};
 use super::runs::Run;
 use super::{Violation, stages};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{BinOp, Block, Effect, Kernel, Op, OpId, OpKind, Origin, Planned, Pred, TtgOp, Ty, Value};
+use crate::ir::{BinOp, Block, Effect, Kernel, LocalOp, Op, OpId, OpKind, Origin, Planned, Pred, TtgOp, Ty, Value};
 use crate::pipeline::edit::Edit;
 
 /// A value that the steady loop carries: the instance of a value `lead` iterations ahead.
@@ -207,9 +207,13 @@ impl Steady {
         Ok(())
     }
 
-    /// Whether an operation fills a stage of a ring whose stages beyond the last one are filled with zeros.
+    /// Whether an operation that runs ahead has a predicate: it fills a stage of a ring whose stages beyond the last one are filled with zeros, or
+    /// fetches a tile.
     pub(super) fn is_predicated(&self, id: OpId) -> bool {
         let kernel = &self.edit.kernel;
+        if kernel.op(id).kind == OpKind::Local(LocalOp::Fetch { guarded: false }) {
+            return true;
+        }
         let fills = matches!(kernel.op(id).kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }));
         fills
             && matches!((&self.beyond, of_ring(kernel, id)), (Beyond::Drained(rings), Some(Early::Fills(pipe))) if rings.contains_key(&pipe))

@@ -16,14 +16,17 @@ use crate::ir::{Block, Kernel, OpId, Pipe, Ty};
 /// it restarts; 0 if there is none. `occupied`: the rings that co-execution found non-empty at the heads of loops.
 pub(in crate::verify) fn loops(kernel: &Kernel, occupied: &SortedSet<(OpId, Pipe)>) -> Vec<usize> {
     let of = |i| {
-        let mut around = None;
-        if kernel.roles.is_empty() {
-            surround(kernel, kernel.body, Pipe::new(i), &mut Vec::new(), &mut around);
-        }
-        let around = around.unwrap_or_default();
+        let around = if kernel.roles.is_empty() { around(kernel, Pipe::new(i)) } else { Vec::new() };
         (0..around.len()).rev().find(|n| !occupied.contains(&(around[*n], Pipe::new(i)))).map_or(0, |n| n + 1)
     };
     (0..kernel.pipes.len()).map(of).collect()
+}
+
+/// The loops that enclose all operations on a ring, from the outermost inwards.
+pub(in crate::verify) fn around(kernel: &Kernel, pipe: Pipe) -> Vec<OpId> {
+    let mut around = None;
+    surround(kernel, kernel.body, pipe, &mut Vec::new(), &mut around);
+    around.unwrap_or_default()
 }
 
 /// Finds the loops around all operations on a ring. MMAs in flight and accumulators may hold stages of any ring.

@@ -105,7 +105,7 @@ fn touched(kernel: &Kernel, op: &Op) -> Vec<(Value, Kind)> {
         Kind::Read => !matches!(op.kind, OpKind::Ttg(_) | OpKind::Nv(_) | OpKind::Amd(_)),
         Kind::Write | Kind::Scatter | Kind::Atomic => true,
     });
-    let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. })).then_some(Kind::Read);
+    let copies = matches!(op.kind, OpKind::Local(LocalOp::Copy { .. } | LocalOp::Fetch { .. })).then_some(Kind::Read);
     let first = op.args.first().and_then(|named| tensor_of(kernel, *named)).zip(own.or(copies));
     let offsets = matches!(op.kind, OpKind::Segment | OpKind::RaggedCount { .. } | OpKind::RaggedTile { .. });
     let offsets = op.args.get(1).filter(|_| offsets).map(|off| (*off, Kind::Read));

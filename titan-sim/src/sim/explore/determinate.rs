@@ -112,6 +112,7 @@ fn is_of(op: &Op) -> bool {
             | LocalOp::Store
             | LocalOp::Load
             | LocalOp::Copy { .. }
+            | LocalOp::Fetch { .. }
             | LocalOp::Guard
             | LocalOp::Slice { .. }
             | LocalOp::Reshape(_)

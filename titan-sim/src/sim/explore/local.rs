@@ -95,7 +95,7 @@ impl Machine<'_> {
                 RegionOp::Read | RegionOp::Write | RegionOp::Call(_) | RegionOp::Wait => false,
             },
             OpKind::Local(local) => match local {
-                LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } => privacy.watched,
+                LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } | LocalOp::Fetch { .. } => privacy.watched,
                 LocalOp::Settle { .. } => false,
                 LocalOp::Alloc { .. }
                 | LocalOp::Guard

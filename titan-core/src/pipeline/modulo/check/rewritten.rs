@@ -5,7 +5,7 @@ use super::labels::{At, Label, is_computed};
 use super::touches::{Object, ring_of};
 use super::{Check, Checked, Place, Unit, alike, refuse, refuse_exchange};
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Block, Family, Fill, Flow, ForKind, Kernel, Op, OpId, OpKind, Pipe, TtgOp, Value};
+use crate::ir::{Block, Family, Fill, Flow, ForKind, Kernel, LocalOp, Op, OpId, OpKind, Pipe, TtgOp, Value};
 
 /// The loop that is being compared, without what changes while it is executed.
 pub(super) struct Loop<'k> {
@@ -441,10 +441,16 @@ impl Loop<'_> {
 /// The greatest number of turns that a loop before the steady loop may execute.
 const MOST: i32 = 64;
 
-/// The condition of a copy that had none before, and zero-fills its stage if it is false, with the other operands.
+/// The condition of a copy that had none before, and zero-fills its stage if it is false, with the other operands; and that of a fetch, which
+/// reads nothing if it is false.
 fn predicate<'k>(was: &OpKind, is: &'k Op, operands: usize) -> Option<(Value, &'k [Value])> {
-    let OpKind::Ttg(TtgOp::AsyncProduce { bytes, proxy, skipped: None }) = was else { return None };
-    let predicated = OpKind::Ttg(TtgOp::AsyncProduce { bytes: *bytes, proxy: *proxy, skipped: Some(Fill::Zero) });
+    let predicated = if let OpKind::Ttg(TtgOp::AsyncProduce { bytes, proxy, skipped: None }) = was {
+        OpKind::Ttg(TtgOp::AsyncProduce { bytes: *bytes, proxy: *proxy, skipped: Some(Fill::Zero) })
+    } else if *was == OpKind::Local(LocalOp::Fetch { guarded: false }) {
+        OpKind::Local(LocalOp::Fetch { guarded: true })
+    } else {
+        return None;
+    };
     let (condition, args) = is.args.split_last()?;
     (is.kind == predicated && args.len() == operands).then_some((*condition, args))
 }

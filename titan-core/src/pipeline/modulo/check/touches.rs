@@ -334,7 +334,7 @@ impl Found<'_> {
                 (0..self.op.args.len()).for_each(|place| self.memory(place, true, Object::Shared))
             }
             // Where shared memory is allocated does not matter, only which operations use it; these are told by their accesses.
-            LocalOp::Alloc { .. } | LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } => {}
+            LocalOp::Alloc { .. } | LocalOp::Store | LocalOp::Load | LocalOp::Copy { .. } | LocalOp::Fetch { .. } => {}
             LocalOp::Guard
             | LocalOp::Slice { .. }
             | LocalOp::Reshape(_)
