@@ -155,7 +155,10 @@ pub(crate) fn names(recv: Receiver) -> impl Iterator<Item = &'static str> {
 pub(crate) fn takes_axis(name: &str) -> bool {
     name.starts_with("reduce_")
         || name.starts_with("scan_")
-        || matches!(name, "argmax" | "argmin" | "any" | "all" | "broadcast" | "slice" | "slice_mut" | "index" | "index_mut")
+        || matches!(
+            name,
+            "argmax" | "argmin" | "any" | "all" | "broadcast" | "slice" | "slice_mut" | "index" | "index_mut"
+        )
 }
 
 /// Whether scalars or tiles have a method of this name.
