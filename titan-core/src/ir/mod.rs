@@ -29,6 +29,7 @@ mod canonical;
 mod constant;
 mod elem;
 mod family;
+mod fetch;
 pub mod fold;
 mod grouped;
 pub mod host_expr;
@@ -57,6 +58,7 @@ pub use builder::Builder;
 pub use constant::Const;
 pub use elem::{Elem, MMA_LEGAL, MMA_TRIPLES, mma_is_legal};
 pub use family::{Family, Flow, Stated};
+pub use fetch::FetchOp;
 pub use grouped::grouped;
 pub use host_expr::{HostEnv, HostExpr, HostExprError, HostNames, HostOp, Symbol};
 pub use infer::TypeError;
@@ -68,8 +70,7 @@ pub use local::{Fold, LocalOp};
 pub use need::{Need, Parts};
 pub use nv::{NvGroup, NvOp, Strided};
 pub use op::{
-    ArgOp, AtomicOp, BinOp, Effect, FetchOp, ForKind, Loc, Op, OpId, OpKind, Origin, Planned, Pred, ReduceOp, UnOp,
-    Unit,
+    ArgOp, AtomicOp, BinOp, Effect, ForKind, Loc, Op, OpId, OpKind, Origin, Planned, Pred, ReduceOp, UnOp, Unit,
 };
 pub use place::{Bit, Coords, Encoding, EncodingId, FreeBy, LaidOut, Layout, LayoutId, Place, Swizzle, Typed};
 pub use region::{BarrierTy, Call, CallProxy, Class, Completion, RegionOp, Touch};

@@ -5,7 +5,7 @@
 //!
 //! Elementwise kinds work on scalars and on tiles alike. Broadcasting is always a separate operation.
 
-use super::{AmdOp, Block, Const, Elem, LocalOp, NvOp, RegionOp, TileShape, TtgOp, Value};
+use super::{AmdOp, Block, Const, Elem, FetchOp, LocalOp, NvOp, RegionOp, TileShape, TtgOp, Value};
 use crate::named_enum::named_enum;
 
 named_enum! {
@@ -176,42 +176,6 @@ named_enum! {
         Max = "max",
         /// Minimum
         Min = "min",
-    }
-}
-
-named_enum! {
-    /// The update of an element by an atomic operation that returns what it found.
-    FetchOp {
-        /// Addition
-        Add = "add",
-        /// Maximum
-        Max = "max",
-        /// Minimum
-        Min = "min",
-        /// Bitwise and
-        And = "and",
-        /// Bitwise or
-        Or = "or",
-        /// Bitwise exclusive or
-        Xor = "xor",
-        /// The new value itself
-        Swap = "swap",
-    }
-}
-
-impl FetchOp {
-    /// The function of the element and the operand that gives the new element; none for a swap, whose result is the operand.
-    #[must_use]
-    pub const fn binary(self) -> Option<BinOp> {
-        match self {
-            FetchOp::Add => Some(BinOp::Add),
-            FetchOp::Max => Some(BinOp::Max),
-            FetchOp::Min => Some(BinOp::Min),
-            FetchOp::And => Some(BinOp::And),
-            FetchOp::Or => Some(BinOp::Or),
-            FetchOp::Xor => Some(BinOp::Xor),
-            FetchOp::Swap => None,
-        }
     }
 }
 

@@ -4,6 +4,7 @@ mod common;
 mod control;
 mod elementwise;
 mod extremes;
+mod fetch;
 mod groups;
 mod launch;
 mod math;

@@ -2,18 +2,12 @@
 
 use super::{Shadow, path_at};
 use crate::ast::{
-    Block, Builtin, Callee, Cond, Expr, ExprId, ExprKind, GenericArg, Label, LazyOp, ParamTyKind, Pat, PatKind, Path,
-    Res, RoleArm, Stmt, UnaryOp,
+    Block, Builtin, Callee, Cond, Expr, ExprKind, Label, LazyOp, ParamTyKind, Pat, PatKind, Path, Res, RoleArm, Stmt,
+    UnaryOp,
 };
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use titan_core::ir::Elem;
-
-/// Methods whose turbofish is a shape.
-const SHAPE_METHODS: [&str; 4] = ["reshape", "interleave", "split", "concat"];
-
-/// Methods that become functions of `titan::lang::ops`, because Rust's own methods of scalars differ in special cases.
-const OP_METHODS: [&str; 6] = ["abs", "min", "max", "clamp", "mul_hi", "powf"];
 
 impl Shadow<'_> {
     pub(super) fn block(&mut self, b: &Block) -> TokenStream {
@@ -58,7 +52,7 @@ impl Shadow<'_> {
         }
     }
 
-    fn exprs(&mut self, list: &[Expr]) -> Vec<TokenStream> {
+    pub(super) fn exprs(&mut self, list: &[Expr]) -> Vec<TokenStream> {
         list.iter().map(|e| self.expr(e)).collect()
     }
 
@@ -96,32 +90,14 @@ impl Shadow<'_> {
                 self.call(path, callee, args, *paren, elem)
             }
             ExprKind::Method { recv, name, args, .. }
-                if OP_METHODS.contains(&name.to_string().as_str()) && !self.is_literal(recv) =>
+                if super::method::OP_METHODS.contains(&name.to_string().as_str()) && !self.is_literal(recv) =>
             {
                 let recv = self.operand(recv);
                 let args: Vec<TokenStream> = args.iter().map(|a| self.beside(a)).collect();
                 self.op(&name.to_string(), name.span(), quote!(#recv #(, #args)*))
             }
-            // Of a tuple of tiles; that of one tile has a neutral element too.
-            ExprKind::Method { recv, name, generics, args, paren }
-                if (name == "reduce" || name == "scan")
-                    && matches!(args[..], [Expr { kind: ExprKind::Closure { .. }, .. }]) =>
-            {
-                let f = path_at(self.krate, &["lang", &format!("{name}_tuple")], name.span());
-                let (recv, generics, args) = (self.expr(recv), self.generic_args(generics), self.exprs(args));
-                let args = delimited(Delimiter::Parenthesis, quote!(#recv #(, #args)*), *paren);
-                quote_spanned!(name.span()=> #f::<#(#generics,)* _> #args)
-            }
             ExprKind::Method { recv, name, generics, args, paren } => {
-                let recv = self.operand(recv);
-                let of_tile = name == "slice" && matches!(args[..], [Expr { kind: ExprKind::Array(..), .. }]);
-                let turbofish = if of_tile && !generics.is_empty() {
-                    let shape = self.shape(generics, name.span());
-                    Some(quote_spanned!(name.span()=> ::<#shape>))
-                } else {
-                    self.turbofish_of(e.id, name, generics)
-                };
-                self.method(&recv, name, turbofish.as_ref(), args, *paren)
+                self.called(e.id, recv, name, generics, args, *paren)
             }
             ExprKind::Array(list, group) => {
                 let list = self.exprs(list);
@@ -259,7 +235,7 @@ impl Shadow<'_> {
 
     /// An operand of what binds more tightly than an expression of any kind. Only fragments of macros, which are operands without
     /// parentheses, and branches need any here.
-    fn operand(&mut self, e: &Expr) -> TokenStream {
+    pub(super) fn operand(&mut self, e: &Expr) -> TokenStream {
         let value = self.expr(e);
         match &e.kind {
             ExprKind::Int(..)
@@ -299,7 +275,7 @@ impl Shadow<'_> {
     }
 
     /// A function of `titan::lang::ops`, at the operator.
-    fn op(&self, name: &str, span: Span, args: TokenStream) -> TokenStream {
+    pub(super) fn op(&self, name: &str, span: Span, args: TokenStream) -> TokenStream {
         let f = path_at(self.krate, &["lang", "ops", name], span);
         let args = delimited(Delimiter::Parenthesis, args, span);
         quote!(#f #args)
@@ -380,37 +356,6 @@ impl Shadow<'_> {
                 quote_spanned!(at=> #tile::<#(#elem)*, #shape>::#constructor)
             }
         }
-    }
-
-    fn method(
-        &mut self,
-        recv: &TokenStream,
-        name: &Ident,
-        turbofish: Option<&TokenStream>,
-        args: &[Expr],
-        paren: Span,
-    ) -> TokenStream {
-        let args = self.exprs(args);
-        if OP_METHODS.contains(&name.to_string().as_str()) {
-            return self.op(&name.to_string(), name.span(), quote!(#recv #(, #args)*));
-        }
-        let args = delimited(Delimiter::Parenthesis, quote!(#(#args),*), paren);
-        let dot = quote_spanned!(name.span()=> .);
-        quote!(#recv #dot #name #turbofish #args)
-    }
-
-    /// The generic arguments of a method as written, or the inferred ones.
-    fn turbofish_of(&mut self, id: ExprId, name: &Ident, generics: &[GenericArg]) -> Option<TokenStream> {
-        if generics.is_empty() {
-            let elem = self.elem(*self.elems.get(&id)?, name.span());
-            return Some(quote_spanned!(name.span()=> ::<#elem>));
-        }
-        if SHAPE_METHODS.contains(&name.to_string().as_str()) {
-            let shape = self.shape(generics, name.span());
-            return Some(quote_spanned!(name.span()=> ::<#shape>));
-        }
-        let list = self.generic_args(generics);
-        Some(quote_spanned!(name.span()=> ::<#(#list),*>))
     }
 
     fn control(&mut self, e: &Expr) -> TokenStream {
@@ -502,7 +447,7 @@ impl Shadow<'_> {
     }
 }
 
-fn delimited(delimiter: Delimiter, inner: TokenStream, span: Span) -> TokenStream {
+pub(super) fn delimited(delimiter: Delimiter, inner: TokenStream, span: Span) -> TokenStream {
     let mut group = Group::new(delimiter, inner);
     group.set_span(span);
     TokenTree::Group(group).into()

@@ -8,6 +8,7 @@
 //! Nothing here fails: constructs that Rust cannot express were reported before.
 
 mod expr;
+mod method;
 mod ty;
 
 use crate::ast::{Expr, ExprId, Function, GenericKind, GenericParam, ParamTyKind, Path};

@@ -1,4 +1,4 @@
-//! A gather of a tensor.
+//! The twin of `ui/parts/at_in_a_closure.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! The last element.
+//! The twin of `ui/parts/element_outside.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! A tile of indices instead of a closure.
+//! The twin of `ui/parts/fetch_in_a_closure.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

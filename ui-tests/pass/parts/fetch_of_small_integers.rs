@@ -1,4 +1,4 @@
-//! Sixteen bits have.
+//! The twin of `ui/parts/fetch_of_small_integers.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(N))]

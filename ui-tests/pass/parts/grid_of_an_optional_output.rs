@@ -1,4 +1,4 @@
-//! The grid is written.
+//! The twin of `ui/parts/grid_of_an_optional_output.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(cdiv(N, 8)))]

@@ -8,7 +8,6 @@ mod fetch_of_small_integers;
 mod grid_of_an_optional_output;
 mod not_joined;
 mod optional_output_unguarded;
-mod optional_scalar;
 mod part_at_run_time;
 mod part_outside;
 mod stored_by_no_instance;

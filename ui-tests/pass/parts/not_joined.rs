@@ -1,4 +1,4 @@
-//! Two tiles that make up the result.
+//! The twin of `ui/parts/not_joined.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

@@ -1,4 +1,4 @@
-//! An optional output that is stored to where it is present.
+//! The twin of `ui/parts/optional_output_unguarded.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel]

@@ -1,4 +1,4 @@
-//! Elsewhere the tensor is loaded.
+//! The twin of `ui/parts/part_at_run_time.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

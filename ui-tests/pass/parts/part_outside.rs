@@ -1,4 +1,4 @@
-//! A part that is inside of its tile.
+//! The twin of `ui/parts/part_outside.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

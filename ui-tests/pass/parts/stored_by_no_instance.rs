@@ -1,4 +1,4 @@
-//! One of the instances stores the output.
+//! The twin of `ui/parts/stored_by_no_instance.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(instances(KEPT in [false, true]))]

@@ -1,4 +1,4 @@
-//! A reduction of tiles of one shape.
+//! The twin of `ui/parts/tuple_of_shapes.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

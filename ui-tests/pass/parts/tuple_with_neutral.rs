@@ -1,4 +1,4 @@
-//! A reduction of a tuple takes a function only.
+//! The twin of `ui/parts/tuple_with_neutral.rs`, without the mistake.
 use titan::prelude::*;
 
 #[titan::kernel(grid(1))]

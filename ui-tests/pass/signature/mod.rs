@@ -2,7 +2,7 @@ mod destructured;
 mod is_async;
 mod is_unsafe;
 mod lifetime;
-mod optional_output;
+mod optional_scalar;
 mod packed_scalar;
 mod rank_six;
 mod rank_zero;

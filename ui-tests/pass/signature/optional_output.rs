@@ -1,7 +1,0 @@
-//! The twin of `ui/signature/optional_output.rs`, without the mistake.
-use titan::prelude::*;
-
-#[titan::kernel(grid(1))]
-fn k(x: &Tensor<f32, 1>, y: &mut Tensor<f32, 1>) {
-    y.set([0], x.get([0]));
-}
