@@ -135,6 +135,6 @@ fn what_the_machine_lacks_names_the_line() {
         let error = compile(&kernel, machine, None).unwrap_err();
         assert_eq!(error.code().number(), "T0902");
         assert!(error.loc.line > 0, "{error}");
-        assert!(error.to_string().contains("no barriers of a part of a workgroup"), "{error}");
+        assert!(error.to_string().contains("no barriers for some of a program's threads"), "{error}");
     }
 }

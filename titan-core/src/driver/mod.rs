@@ -484,9 +484,8 @@ fn given(kernel: &Verified, target: &Target, schedule: &Schedule) -> Result<Made
 }
 
 fn with_cluster(kernel: &Verified, laid_out: Kernel, schedule: &Schedule) -> Result<Kernel, LowerError> {
-    let why =
-        || LowerError::of_kernel(&kernel.sig.full_name(), "the schedule has a cluster that it cannot have".to_owned());
-    schedule.walk.to_clusters(laid_out).map_err(|_| why())
+    let message = |why| format!("the schedule has a cluster that it cannot have: {why}");
+    schedule.walk.to_clusters(laid_out).map_err(|why| LowerError::of_kernel(&kernel.sig.full_name(), message(why)))
 }
 
 /// Compiles the laid-out kernel to lane IR, as the schedule says; `loops` is what the schedule makes of it, if that is known.
