@@ -33,6 +33,7 @@ use crate::runtime::Device;
 use crate::{Error, Result};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The name and version of the format.
 const FORMAT: &str = "titan measurements 1";
@@ -236,8 +237,13 @@ impl Records {
                 "open a file with `Records::open`, or write `to_string()`",
             ));
         };
+        // What could not be read again is not written.
+        parse(self.to_string().as_bytes())
+            .map_err(|problem| told(problem, "give each case another name, or leave one of them out"))?;
+        // Another name for each call, so that threads do not write to one file.
+        static CALLS: AtomicU64 = AtomicU64::new(0);
         let mut new = file.clone().into_os_string();
-        new.push(format!(".{}.new", std::process::id()));
+        new.push(format!(".{}.{}.new", std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed)));
         let written = std::fs::write(&new, self.to_string()).and_then(|()| std::fs::rename(&new, file));
         written.map_err(|e| {
             // What is left of an attempt; the error is that of the attempt.

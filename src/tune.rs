@@ -181,7 +181,9 @@ impl Tuner {
     fn are_same(&self, first: Number, other: Number) -> bool {
         match (first, other, self.tolerance) {
             (Number::Float(a), Number::Float(b), Some(Tolerance { absolute, relative })) => {
-                (a.is_nan() && b.is_nan()) || (a - b).abs() <= absolute + relative * a.abs()
+                // An infinity is near to nothing but itself, although its distance to others is not more than itself.
+                let near = a.is_finite() && b.is_finite() && (a - b).abs() <= absolute + relative * a.abs();
+                (a.is_nan() && b.is_nan()) || a == b || near
             }
             (Number::Float(_), _, None) => false,
             (Number::Int(a), Number::Int(b), _) => a == b,

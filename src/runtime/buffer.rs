@@ -33,6 +33,8 @@ struct Inner {
     own: Option<usize>,
     storage: Storage,
     uses: Mutex<Uses>,
+    /// How many others read the memory, and how many write it, in ways that work cannot wait for.
+    others: Mutex<[usize; 2]>,
 }
 
 /// The number of entries from which on a buffer queries the devices which of the work has ended.
@@ -82,7 +84,14 @@ impl Buffer {
 
     fn with(device: &Device, bytes: usize, (storage, ready): (Storage, Option<Event>), own: Option<usize>) -> Buffer {
         let uses = Mutex::new(Uses::new(bytes, ready));
-        Buffer(Arc::new(Inner { device: device.clone(), own, storage, uses }))
+        Buffer(Arc::new(Inner { device: device.clone(), own, storage, uses, others: Mutex::default() }))
+    }
+
+    /// Notes that others use the memory until what is returned is dropped. Launches borrow their tensors, so that none is made meanwhile that
+    /// would conflict; but a graph has its own handles, and its replays are refused ([`among_ourselves`]).
+    pub(crate) fn used_by_others(&self, write: bool) -> Others {
+        lock(&self.0.others)[usize::from(write)] += 1;
+        Others { buffer: self.clone(), write }
     }
 
     /// The work for which new work with this access must wait.
@@ -130,6 +139,35 @@ impl Buffer {
     fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
+}
+
+/// The use of a buffer by others.
+#[derive(Debug)]
+pub(crate) struct Others {
+    buffer: Buffer,
+    write: bool,
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        lock(&self.buffer.0.others)[usize::from(self.write)] -= 1;
+    }
+}
+
+/// Calls a function that enters work with these accesses, unless others use the memory in a way that conflicts: then the result is `None`.
+///
+/// Others are noted before they wait for earlier work, and here until the work is entered nobody is noted, so that either finds the other.
+pub(crate) fn among_ourselves<R>(accesses: &[Access], enter: impl FnOnce() -> R) -> Option<R> {
+    let mut buffers: Vec<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
+    buffers.sort_unstable_by_key(|b| b.address());
+    buffers.dedup_by_key(|b| b.address());
+    // All threads lock in the same order, so there is no deadlock.
+    let held: Vec<_> = buffers.iter().map(|b| (*b, lock(&b.0.others))).collect();
+    let conflicts = |(buffer, others): &(&Buffer, std::sync::MutexGuard<'_, [usize; 2]>)| {
+        let [readers, writers] = **others;
+        writers > 0 || readers > 0 && accesses.iter().any(|a| a.write && a.buffer.is(buffer))
+    };
+    if held.iter().any(conflicts) { None } else { Some(enter()) }
 }
 
 impl Drop for Inner {

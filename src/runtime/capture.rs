@@ -28,18 +28,23 @@ impl Drop for End {
 }
 
 fn take() -> Option<Recording> {
-    RECORDING.with_borrow_mut(Option::take)
+    // While a thread ends, its recording may be gone before the values whose destructors come here.
+    RECORDING.try_with(|recording| recording.borrow_mut().take()).ok().flatten()
 }
 
 /// Whether this thread is capturing.
 fn is_capturing() -> bool {
-    RECORDING.with_borrow(Option::is_some)
+    RECORDING.try_with(|recording| recording.borrow().is_some()).unwrap_or(false)
 }
 
 /// The launches on a stream that `f` makes on this thread.
 pub(crate) fn record(stream: &Stream, f: impl FnOnce() -> Result<()>) -> Result<Vec<Prepared>> {
     refuse("a capture", "this thread is capturing already", "end the outer capture first")?;
-    RECORDING.set(Some(Recording { stream: stream.clone(), launches: Vec::new() }));
+    let begun = RECORDING
+        .try_with(|recording| recording.replace(Some(Recording { stream: stream.clone(), launches: Vec::new() })));
+    if begun.is_err() {
+        return Err(refused("a capture", "this thread is ending", "capture before the thread ends"));
+    }
     let end = End;
     f()?;
     let launches = take().map_or_else(Vec::new, |recording| recording.launches);

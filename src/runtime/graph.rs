@@ -8,7 +8,7 @@
 
 #[cfg(feature = "_remote")]
 use super::backend::{Exec, Given, Lane, Mark};
-use super::buffer::Access;
+use super::buffer::{Access, among_ourselves};
 use super::capture;
 use super::device::Device;
 use super::launch::{KernelWork, Launch, Prepared, Work};
@@ -90,7 +90,7 @@ impl Graph {
     /// Enqueues all launches of the graph at the end of a stream of its device, in their order, and returns.
     ///
     /// # Errors
-    /// If the stream is of another device (T1124), or the device does not accept the work. Failures of launches are reported later, as those of
+    /// If the stream is of another device, or another library uses a tensor of the graph (T1124); or the device does not accept the work. Failures of launches are reported later, as those of
     /// a launch are; the graph fails as a whole then.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         if stream.device() != self.device() {
@@ -102,7 +102,14 @@ impl Graph {
         }
         let Replay { title, accesses, .. } = &*self.replay;
         let _range = nvtx::range(title);
-        stream.enqueue(Arc::clone(title), accesses, Work::Graph(Arc::clone(&self.replay)), false).map(drop)
+        let enter = || stream.enqueue(Arc::clone(title), accesses, Work::Graph(Arc::clone(&self.replay)), false);
+        let Some(entered) = among_ourselves(accesses, enter) else {
+            let problem =
+                "a tensor of the graph is lent to another library (`cuda::lend`) or given to one (`dlpack::export`)";
+            let help = "launch the graph when the other library has given the tensor back";
+            return Err(Error::Graph { problem: problem.to_owned(), help });
+        };
+        entered.map(drop)
     }
 
     /// The device of the graph.

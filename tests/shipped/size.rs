@@ -4,7 +4,7 @@ use crate::ptxas;
 use titan::KernelInfo;
 
 /// Bytes of an instance of the product, with all its variants.
-const MOST: usize = 22_000;
+const MOST: usize = 23_000;
 
 /// The bytes of the code that is packed, which is text, without those of code objects, which are embedded as they are.
 fn unpacked(kernel: &KernelInfo) -> usize {

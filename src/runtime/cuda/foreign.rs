@@ -6,7 +6,7 @@
 
 use super::super::as_tensor::{AsTensor, AsTensorMut};
 use super::super::backend::{self, Storage};
-use super::super::buffer::{Access, Buffer};
+use super::super::buffer::{Access, Buffer, Others};
 use super::super::capture;
 use super::super::device::Device;
 use super::super::layout::Layout;
@@ -26,6 +26,8 @@ pub struct Lent<'a> {
     access: Access,
     address: u64,
     stream: nv::Stream,
+    /// Until the guard is dropped, replays of graphs that use the memory are refused.
+    _others: Others,
     tensor: PhantomData<&'a mut ()>,
 }
 
@@ -179,6 +181,7 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
     let access = tensor.access(write);
     let memory = access.buffer.storage().as_cuda().ok_or_else(|| not_cuda(doing, device))?;
     let address = memory.0.address(T::ELEM.bytes_for(tensor.layout().offset));
+    let others = access.buffer.used_by_others(write);
     for earlier in access.buffer.earlier(&access) {
         earlier.event.wait_until_given();
         if let Some(error) = earlier.event.error().filter(|_| earlier.carries) {
@@ -195,7 +198,7 @@ pub(super) fn lent<'a, T: Elem, const R: usize>(
             None => {}
         }
     }
-    Ok(Lent { access, address, stream, tensor: PhantomData })
+    Ok(Lent { access, address, stream, _others: others, tensor: PhantomData })
 }
 
 fn not_cuda(operation: &'static str, device: &Device) -> Error {

@@ -1,6 +1,6 @@
 //! Tensors for other frameworks.
 
-use super::super::buffer::{Access, run_here};
+use super::super::buffer::{Access, Others, run_here};
 use super::super::device::DeviceKind;
 use super::super::dyn_tensor::DynTensor;
 use super::super::layout::MAX_RANK;
@@ -9,6 +9,7 @@ use super::abi::{self, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLTe
 use super::{Managed, READ_ONLY, Structure, elements, refuse};
 use crate::error::Result;
 use std::any::Any;
+use std::borrow::Borrow;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use std::sync::Arc;
 /// been reported. Then the tensor is dropped.
 pub fn export(tensor: impl Into<DynTensor>) -> Result<Managed> {
     let tensor = tensor.into();
+    let others = tensor.access(true).buffer.used_by_others(true);
     let parts = described("export", &tensor, true)?;
-    Ok(managed(parts, 0, Box::new(Given(tensor))))
+    Ok(managed(parts, 0, Box::new(Given { tensor, _others: others })))
 }
 
 /// Lets another framework read a tensor that this program goes on reading: the structure has the flag for read-only elements. Waits for the
@@ -30,8 +32,9 @@ pub fn export(tensor: impl Into<DynTensor>) -> Result<Managed> {
 /// # Errors
 /// As of [`export`].
 pub fn export_shared(tensor: &Arc<DynTensor>) -> Result<Managed> {
+    let others = tensor.access(false).buffer.used_by_others(false);
     let parts = described("export_shared", tensor, false)?;
-    Ok(managed(parts, READ_ONLY, Box::new(Arc::clone(tensor))))
+    Ok(managed(parts, READ_ONLY, Box::new(Given { tensor: Arc::clone(tensor), _others: others })))
 }
 
 /// A tensor without the extents and strides, which the owner keeps.
@@ -97,17 +100,21 @@ struct Owner {
     _kept: Box<dyn Any + Send + Sync>,
 }
 
-/// A tensor that has been given away. Work of others may use it on its device.
-struct Given(DynTensor);
+/// A tensor that others have, to write it or to read it beside this program. Their work may use it on its device, also when they give it back.
+struct Given<T: Borrow<DynTensor>> {
+    tensor: T,
+    /// Until then, replays of graphs that use the memory are refused.
+    _others: Others,
+}
 
-impl Drop for Given {
+impl<T: Borrow<DynTensor>> Drop for Given<T> {
     fn drop(&mut self) {
         #[cfg(not(feature = "cuda"))]
-        let _ = &self.0;
+        let _ = &self.tensor;
         #[cfg(feature = "cuda")]
-        if self.0.device().as_cuda().is_some() {
+        if self.tensor.borrow().device().as_cuda().is_some() {
             // After an error the memory is lost with its context, or it is not freed.
-            let _ended = super::super::cuda::synchronize(self.0.device());
+            let _ended = super::super::cuda::synchronize(self.tensor.borrow().device());
         }
     }
 }

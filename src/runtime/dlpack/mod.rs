@@ -144,6 +144,11 @@ impl Managed {
             let problem = "the elements are read-only, which a structure from before version 1.0 does not say";
             return refuse("into_raw_legacy", problem, "ask for version 1, or export a `.copy()`");
         }
+        if self.flags() & abi::SUBBYTE_PADDED != 0 {
+            let problem =
+                "elements of less than a byte are padded, which a structure from before version 1.0 does not say";
+            return refuse("into_raw_legacy", problem, "ask for version 1");
+        }
         match self.0 {
             Structure::Legacy(structure) => {
                 std::mem::forget(self);

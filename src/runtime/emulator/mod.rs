@@ -221,7 +221,9 @@ impl Memory {
         }
         // What fills up the last word is no element, and is defined from the start.
         let rest = room - bytes.max(1);
-        ram.write(start + (room - rest) as u64, &ZEROS[..rest]).map_err(|e| broken("an allocation", e))?;
+        if rest > 0 {
+            ram.write(start + (room - rest) as u64, &ZEROS[..rest]).map_err(|e| broken("an allocation", e))?;
+        }
         drop(ram);
         Ok(Memory(Arc::new(Block { space: space.clone(), start })))
     }

@@ -374,8 +374,17 @@ impl Machine<'_> {
             lines.entry(rest).or_default().insert(i);
         }
         let elem = self.kernel().ty(op.args[0]).elem();
-        let mut out: Vec<Vec<Num>> =
-            tys.iter().map(|ty| vec![Num::Int(0); ty.tile_shape().map_or(1, |s| s.len())]).collect();
+        // A warp that holds no element of a line has the neutral elements of the reduction there.
+        let neutral = match f {
+            Fold::Plain(f) => vec![reduce::neutral(f, elem)],
+            Fold::Arg(f) => vec![reduce::worst(f, elem), Num::Int(i64::from(i32::MAX))],
+            Fold::With => match self.arg(agent, op, 1) {
+                Val::Num(num) => vec![num],
+                _ => return self.set(agent, &op.results, tys.iter().map(|_| Val::Unknown)),
+            },
+        };
+        let of = |(ty, num): (&Ty, &Num)| vec![*num; ty.tile_shape().map_or(1, |s| s.len())];
+        let mut out: Vec<Vec<Num>> = tys.iter().zip(&neutral).map(of).collect();
         let places = self.fold_places(agent, op, from.len() - 1);
         for (place, rest) in places {
             let Some(line) = lines.get(&rest) else { continue };

@@ -27,7 +27,6 @@ mod scattered_and_read;
 mod second_axis_forgotten;
 mod segments_under_a_branch;
 mod shared_is_unsafe;
-mod stored_by_some_instances;
 mod sum_of_axes;
 mod two_atomic_operations;
 mod two_tile_sizes;

@@ -16,7 +16,7 @@
 mod below;
 
 use self::below::Below;
-use crate::collections::{SortedMap, SortedSet};
+use crate::collections::SortedMap;
 use crate::ir::{
     BinOp, Block, Const, Def, Effect, Elem, Family, Flow, ForKind, Kernel, LocalOp, Op, OpId, OpKind, TtgOp, Value,
 };
@@ -32,7 +32,7 @@ pub fn unmasked(before: &Kernel, after: &Kernel) -> Result<(), NotUnmasked> {
     if (&before.sig, &before.pipes, &before.roles) != (&after.sig, &after.pipes, &after.roles) {
         return Err((None, "the signature, the rings or the roles differ"));
     }
-    let mut same = Same { left: after, right: before, pairs: SortedMap::new(), unequal: SortedSet::new(), whole: None };
+    let mut same = Same { left: after, right: before, pairs: SortedMap::new(), found: SortedMap::new(), whole: None };
     for param in 0..before.sig.params.len() {
         same.pairs.insert(after.param(param), before.param(param));
     }
@@ -45,8 +45,9 @@ struct Same<'k> {
     right: &'k Kernel,
     /// Values on the left, each with the one on the right that it equals.
     pairs: SortedMap<Value, Value>,
-    /// Pairs that were found not to be shown equal.
-    unequal: SortedSet<(Value, Value)>,
+    /// Pairs of which was found whether they are shown equal, so that each is compared once: without masks, several values on the right equal
+    /// one on the left, and a value is used more than once.
+    found: SortedMap<(Value, Value), bool>,
     /// What is true on the right for every element.
     whole: Option<Below<'k>>,
 }
@@ -158,7 +159,7 @@ impl<'k> Same<'k> {
             left: self.left,
             right: self.left,
             pairs: SortedMap::new(),
-            unequal: SortedSet::new(),
+            found: SortedMap::new(),
             whole: Some(below),
         };
         parts.pair(&self.left.block(*a).args, &self.left.block(*b).args, here)?;
@@ -167,23 +168,19 @@ impl<'k> Same<'k> {
 
     /// Whether two values are equal.
     fn value(&mut self, left: Value, right: Value) -> bool {
-        if let Some(known) = self.pairs.get(&left) {
-            return *known == right || self.computed(left, right);
+        if self.pairs.get(&left) == Some(&right) {
+            return true;
         }
         // Outside of two loops of one kernel, a value is itself.
         let outside = |whole: &Below<'_>| left == right && !whole.is_inside(right);
         if self.whole.as_ref().is_some_and(outside) {
             return true;
         }
-        if self.unequal.contains(&(left, right)) {
-            return false;
+        if let Some(found) = self.found.get(&(left, right)) {
+            return *found;
         }
         let equal = self.computed(left, right);
-        if equal {
-            self.pairs.insert(left, right);
-        } else {
-            self.unequal.insert((left, right));
-        }
+        self.found.insert((left, right), equal);
         equal
     }
 

@@ -24,6 +24,35 @@ fn finish(elem: Elem, x: Num) -> Num {
     }
 }
 
+/// The element that leaves every result as it is. For extremes of floats it is NaN, which loses against every number.
+pub(in crate::sim) fn neutral(op: ReduceOp, elem: Elem) -> Num {
+    let numbers = |float: f64, int: i64| if elem.is_float() { Num::Float(float) } else { Num::Int(int) };
+    match op {
+        ReduceOp::Sum => numbers(-0.0, 0),
+        ReduceOp::Prod => numbers(1.0, 1),
+        ReduceOp::Max => worst(ArgOp::Max, elem),
+        ReduceOp::Min => worst(ArgOp::Min, elem),
+    }
+}
+
+/// The element that every other one is better than: NaN, or the integer at the other end.
+pub(in crate::sim) fn worst(op: ArgOp, elem: Elem) -> Num {
+    if elem.is_float() {
+        return Num::Float(f64::NAN);
+    }
+    let bits = elem.bits();
+    let (least, greatest) = if elem.is_signed_int() {
+        (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits))
+    } else {
+        // Integers of 64 bits without a sign are held by their bits.
+        (0, if bits == 64 { -1 } else { (1 << bits) - 1 })
+    };
+    Num::Int(match op {
+        ArgOp::Max => least,
+        ArgOp::Min => greatest,
+    })
+}
+
 /// The row-major numbers of the elements of each line along an axis; lines are in row-major order of the remaining axes.
 fn lines(shape: TileShape, axis: usize) -> impl Iterator<Item = Vec<usize>> {
     let (outer, n, inner) = along(shape, axis);
