@@ -388,17 +388,12 @@ impl Forms {
             | OpKind::Broadcast { .. }
             | OpKind::Permute(_)
             | OpKind::Split
+            | OpKind::Cut { .. }
+            | OpKind::Ttg(TtgOp::Rematerialize)
             | OpKind::Reduce(ReduceOp::Max | ReduceOp::Min, _)
             | OpKind::Scan(ReduceOp::Max | ReduceOp::Min, _) => arg(0),
-            OpKind::ArgReduce(_, axis) => match (result, op.args.first().and_then(|a| kernel.ty(*a).tile_shape())) {
-                (1, Some(s)) => {
-                    let n = s.get(usize::from(*axis)).copied().unwrap_or(1);
-                    Affine::range(Range { lo: 0, hi: i64::from(n).max(1) - 1 })
-                }
-                (_, _) => arg(0),
-            },
-            OpKind::Ttg(TtgOp::Rematerialize) => arg(0),
-            OpKind::Cut { .. } => arg(0),
+            OpKind::ArgReduce(_, axis) if result == 1 => index_along(kernel, op, *axis),
+            OpKind::ArgReduce(..) => arg(0),
             OpKind::Interleave | OpKind::Concat(_) => arg(0).join(&arg(1), &self.ranges),
             OpKind::Select => arg(1).join(&arg(2), &self.ranges),
             OpKind::Unary(op) => self.unary(*op, &arg(0)),
@@ -486,4 +481,11 @@ pub(super) const fn is_box(kind: &OpKind) -> bool {
 pub fn is_input(kernel: &Kernel, param: usize) -> bool {
     let kind = kernel.sig.params.get(param).map(|p| &p.kind);
     matches!(kind, Some(ParamKind::Tensor { access: Access::In, .. }))
+}
+
+/// The form of an index along an axis of the first operand.
+fn index_along(kernel: &Kernel, op: &Op, axis: u8) -> Affine {
+    let shape = op.args.first().and_then(|a| kernel.ty(*a).tile_shape());
+    let extent = shape.and_then(|s| s.get(usize::from(axis)).copied());
+    extent.map_or_else(Affine::unknown, |n| Affine::range(Range { lo: 0, hi: i64::from(n).max(1) - 1 }))
 }

@@ -42,7 +42,7 @@ fn without_fetches(kernel: &Verified, made: &Made) -> Result<Made, LowerError> {
     let target = &made.plan.target;
     let roles = match made.schedule.roles {
         Roles::Fused { .. } => Roles::Fused { distance: 0, carried: false },
-        kept => kept,
+        kept @ (Roles::Kept | Roles::Split { .. }) => kept,
     };
     let schedule = Schedule { loops: Vec::new(), bodies: Vec::new(), roles, ..made.schedule.clone() };
     let mut filled = rule::follow(kernel, target, &schedule)?;

@@ -1,7 +1,6 @@
 //! Blocks, loops and branches. A carried tile becomes one carried value for each of its registers.
 
 use super::barrier::is_init;
-use super::reduce::Combine;
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
 use crate::ir::{
@@ -82,14 +81,8 @@ impl Lower<'_> {
             OpKind::Permute(perm) => self.permute(op, *perm)?,
             OpKind::Interleave => self.interleave(op),
             OpKind::Split => self.split(op),
-            OpKind::Scan(f, axis) => {
-                let acc = self.k.ty(op.args[0]).elem().accumulator();
-                self.scan_tile(op, usize::from(*axis), acc, Combine::Plain(*f, acc))?;
-            }
-            OpKind::ScanWith(axis) => {
-                let elem = self.k.ty(op.args[0]).elem();
-                self.scan_tile(op, usize::from(*axis), elem, Combine::Region(op))?;
-            }
+            OpKind::Scan(f, axis) => self.scan_plain(op, *f, usize::from(*axis))?,
+            OpKind::ScanWith(axis) => self.scan_with(op, usize::from(*axis))?,
             OpKind::Dim(axis) => self.dim(op, usize::from(*axis))?,
             OpKind::Present => self.present(op)?,
             OpKind::Index(axis) => self.index_view(op, usize::from(*axis))?,

@@ -5,13 +5,25 @@ use super::reduce::{Combine, Tuple};
 use super::tile::LoweredValue;
 use super::{Lower, LowerError, Reg};
 use crate::collections::SortedMap;
-use crate::ir::{Elem, Op, Pred};
+use crate::ir::{Elem, Op, Pred, ReduceOp};
 use crate::lane::{self, IntBin, Shuffle};
 use crate::layout::Layout;
 
 impl Lower<'_> {
+    /// Scans a tile along an axis with a function of the language.
+    pub(super) fn scan_plain(&mut self, op: &Op, f: ReduceOp, axis: usize) -> Result<(), LowerError> {
+        let acc = self.k.ty(op.args[0]).elem().accumulator();
+        self.scan_tile(op, axis, acc, Combine::Plain(f, acc))
+    }
+
+    /// Scans a tile along an axis with a function of the user's.
+    pub(super) fn scan_with(&mut self, op: &Op, axis: usize) -> Result<(), LowerError> {
+        let elem = self.k.ty(op.args[0]).elem();
+        self.scan_tile(op, axis, elem, Combine::Region(op))
+    }
+
     /// Scans a tile along an axis, with the accumulator type `acc`.
-    pub(super) fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
+    fn scan_tile(&mut self, op: &Op, axis: usize, acc: Elem, f: Combine<'_>) -> Result<(), LowerError> {
         let elem = self.k.ty(op.args[0]).elem();
         let layout = self.layout(op.args[0]);
         let regs = self.regs(op.args[0]);

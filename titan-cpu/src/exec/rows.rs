@@ -172,16 +172,17 @@ impl Machine<'_, '_> {
         let (info, view) = (self.plan.tiles[new as usize], self.view(view));
         let exchanged = self.make(to, |m, out| {
             let operands = m.dense(current).chunks_exact(info.size).zip(m.dense(new).chunks_exact(info.size));
-            let lanes = out.chunks_exact_mut(info.size).zip(operands);
-            let one = |(i, (old, (current, new))): (usize, (&mut [u8], (&[u8], &[u8])))| {
+            let mut exchanged = Vec::with_capacity(info.len);
+            for (i, (old, (current, new))) in out.chunks_exact_mut(info.size).zip(operands).enumerate() {
                 if let Some(offset) = m.lane_element(&view, at, i) {
                     view.compare_exchange_shared(offset, [current, new], old);
-                    return old == current;
+                    exchanged.push(old == current);
+                } else {
+                    old.fill(0);
+                    exchanged.push(false);
                 }
-                old.fill(0);
-                false
-            };
-            lanes.enumerate().map(one).collect::<Vec<bool>>()
+            }
+            exchanged
         })?;
         self.make(done, |_, out| {
             for (to, exchanged) in out.iter_mut().zip(exchanged) {

@@ -46,7 +46,7 @@ impl Select<'_> {
         let at = self.in_vector(at, 1)?;
         let step: Operand = match self.src(*step)? {
             Src::Bits(0) => crate::isa::Operand::Inline(crate::isa::Inline::Int(0)).into(),
-            src => self.in_scalar(src, 1)?.into(),
+            src @ (Src::S(_) | Src::V(_) | Src::Bits(_) | Src::Isa(_)) => self.in_scalar(src, 1)?.into(),
         };
         let access = Access { space: Space::Global, bytes, n, offset: offset.into(), masked: false };
         let out = self.fresh(File::V, access.words());

@@ -150,22 +150,29 @@ impl Run<'_> {
         };
         let (a, b) = (low(a), low(b));
         let numbers = op.args.iter().all(|value| self.func.ty(*value) == Ty::B32);
-        match op.kind {
-            OpKind::Int(bin) if numbers => computed(bin, a, b).map_or(Known::Varies, |bits| Known::Bits(bits.into())),
-            OpKind::IntCmp { pred, signed } if numbers => {
-                let order = if signed { a.cast_signed().cmp(&b.cast_signed()) } else { a.cmp(&b) };
-                let holds = match pred {
-                    Pred::Eq => order.is_eq(),
-                    Pred::Ne => order.is_ne(),
-                    Pred::Lt => order.is_lt(),
-                    Pred::Le => order.is_le(),
-                    Pred::Gt => order.is_gt(),
-                    Pred::Ge => order.is_ge(),
-                };
-                Known::Bits(holds.into())
-            }
-            _ => Known::Varies,
+        if !numbers {
+            return Known::Varies;
         }
+        if let OpKind::Int(bin) = op.kind {
+            return computed(bin, a, b).map_or(Known::Varies, |bits| Known::Bits(bits.into()));
+        }
+        if let OpKind::IntCmp { pred, signed } = op.kind {
+            return Known::Bits(compared(pred, signed, a, b).into());
+        }
+        Known::Varies
+    }
+}
+
+/// Whether a comparison of words holds.
+fn compared(pred: Pred, signed: bool, a: u32, b: u32) -> bool {
+    let order = if signed { a.cast_signed().cmp(&b.cast_signed()) } else { a.cmp(&b) };
+    match pred {
+        Pred::Eq => order.is_eq(),
+        Pred::Ne => order.is_ne(),
+        Pred::Lt => order.is_lt(),
+        Pred::Le => order.is_le(),
+        Pred::Gt => order.is_gt(),
+        Pred::Ge => order.is_ge(),
     }
 }
 

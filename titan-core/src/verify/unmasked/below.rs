@@ -207,9 +207,10 @@ impl<'k> Below<'k> {
                     |[least, most]: &[Linear; 2]| least == most && least.as_constant().is_some_and(|n| n >= 0);
                 let ordered = *f != BinOp::Mul || is_factor(&of_a) || is_factor(&of_b);
                 let ([a_least, a_most], [b_least, b_most]) = (of_a, of_b);
-                let [least, most] = match f {
-                    BinOp::Sub => [[a_least, b_most], [a_most, b_least]],
-                    _ => [[a_least, b_least], [a_most, b_most]],
+                let [least, most] = if *f == BinOp::Sub {
+                    [[a_least, b_most], [a_most, b_least]]
+                } else {
+                    [[a_least, b_least], [a_most, b_most]]
                 };
                 let [least, most] = [combined(*f, &least)?, combined(*f, &most)?];
                 ordered.then_some([least, most])
