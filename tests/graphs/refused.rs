@@ -4,8 +4,9 @@ use crate::host_devices::devices;
 use crate::runtime_kernels::{add, fill, scale};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Waker};
-use titan::{Device, DynTensor, ElemType, Error, Result, Stream, Tensor};
+use titan::{Device, DynTensor, ElemType, Error, Graph, Result, Stream, Tensor, dlpack};
 
 /// The tensors and streams of a mistake.
 struct Place {
@@ -150,6 +151,55 @@ fn memory_that_others_own_is_refused() {
     });
     kept.unwrap().launch(&s).unwrap();
     assert_eq!((data, own.to_vec().unwrap()), (vec![1.0; 4], vec![3.0; 4]));
+}
+
+/// A graph keeps its own handles, so that Rust's borrows cannot keep it from memory that has been given away.
+#[test]
+fn replays_are_refused_while_another_library_has_a_tensor() {
+    let device = Device::cpu();
+    let s = device.stream().unwrap();
+    let [x, mut y] = [(); 2].map(|()| device.full([4], 1.0f32).unwrap());
+    let writes = s.capture(|| add(&x, &mut y, 2.0).launch(&s)).unwrap();
+    let shared = Arc::new(DynTensor::from(x));
+    let refused = |graph: &Graph| {
+        let text = graph.launch(&s).unwrap_err().to_string();
+        assert!(text.starts_with("[T1124] ") && text.contains("another library"), "{text}");
+    };
+    // Two that read beside each other are no conflict; a writer conflicts with both.
+    let theirs = dlpack::export_shared(&shared).unwrap();
+    writes.launch(&s).unwrap();
+    let mut view = shared.view::<f32, 1>().unwrap().copy().unwrap();
+    let reads = s.capture(|| add(&y, &mut view, 1.0).launch(&s)).unwrap();
+    let managed = dlpack::export(y).unwrap();
+    refused(&reads);
+    refused(&writes);
+    let forgotten = dlpack::export(view).unwrap();
+    drop(managed);
+    refused(&reads);
+    writes.launch(&s).unwrap();
+    // What is never given back stays refused.
+    std::mem::forget(forgotten);
+    refused(&reads);
+    drop(theirs);
+    writes.launch(&s).unwrap();
+    s.sync().unwrap();
+}
+
+/// A writer of memory that another library reads is refused too.
+#[test]
+fn replays_that_write_what_another_library_reads_are_refused() {
+    let device = Device::cpu();
+    let s = device.stream().unwrap();
+    let mut x = device.zeros([4]).unwrap();
+    let graph = s.capture(|| fill(&mut x, 1.0).launch(&s)).unwrap();
+    let shared = Arc::new(DynTensor::from(x));
+    let theirs = [(); 2].map(|()| dlpack::export_shared(&shared).unwrap());
+    for theirs in theirs {
+        assert!(graph.launch(&s).unwrap_err().to_string().starts_with("[T1124] "));
+        drop(theirs);
+    }
+    graph.launch(&s).unwrap();
+    assert_eq!(shared.view::<f32, 1>().unwrap().to_vec().unwrap(), [1.0; 4]);
 }
 
 #[test]

@@ -151,3 +151,43 @@ fn a_file_is_read_and_written_as_a_whole() {
     assert!(error.contains(": they are of no file\n  help: open a file with `Records::open`"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// What could not be read again is refused, and the file stays as it was.
+#[test]
+fn records_with_a_case_twice_are_not_written() {
+    let folder = std::env::temp_dir().join(format!("titan-twice-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("tuning.json");
+    let mut records = Records::open(&file).unwrap();
+    records.insert(record("gemm", "small", &[("x", 12)]));
+    records.save().unwrap();
+    let before = std::fs::read(&file).unwrap();
+    records.insert(record("gemm", "large", &[("x", 12), ("x", 13)]));
+    let error = records.save().unwrap_err().to_string();
+    assert!(error.starts_with("[T1121] ") && error.contains("has the case `x` twice"), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Each writer has a file of its own until it takes the place of the old one.
+#[test]
+fn threads_save_records_to_one_file() {
+    let folder = std::env::temp_dir().join(format!("titan-together-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("tuning.json");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let file = &file;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let mut records = Records::open(file).unwrap();
+                    records.insert(record("gemm", &format!("{thread} {round}"), &[("x", 12)]));
+                    records.save().unwrap();
+                }
+            });
+        }
+    });
+    assert!(!Records::open(&file).unwrap().all().is_empty());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "something else is left");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -72,6 +72,29 @@ fn an_instance_with_another_result_does_not_win() {
     }
 }
 
+/// An infinity is near to itself alone, whatever the tolerance, and NaN to NaN.
+#[test]
+fn infinite_results_are_compared_exactly() {
+    let device = Device::cpu();
+    let (x, mut y) = input(&device, 40);
+    let tuner = Tuner::on(&device).rounds(2).tolerance(1.0, 0.5);
+    let mut others = |values: [f32; 3]| {
+        let tuned = tuner.measure(shifted::instances(), &mut y, |i, y, stream| {
+            dispatch!(shifted[i](&x, y)).launch(stream)?;
+            let value = values[usize::try_from(i.int("D").unwrap_or_default()).unwrap_or_default()];
+            y.slice_mut::<0>(0..1)?.fill(value)?;
+            y.slice_mut::<0>(1..40)?.fill(0.0)
+        });
+        left_out(&tuned.unwrap()).iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    const MAX: f32 = f32::MAX;
+    const INF: f32 = f32::INFINITY;
+    assert_eq!(others([INF, INF, 3.0]), ["shifted::<2>"]);
+    assert_eq!(others([INF, -INF, f32::NAN]), ["shifted::<1>", "shifted::<2>"]);
+    assert_eq!(others([f32::NAN, f32::NAN, INF]), ["shifted::<2>"]);
+    assert_eq!(others([MAX, INF, MAX / 1.5]), ["shifted::<1>"]);
+}
+
 #[test]
 fn instances_that_cannot_run_are_left_out_with_the_reason() {
     for device in devices() {
