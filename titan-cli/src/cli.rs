@@ -159,6 +159,13 @@ fn emit() -> Command {
         .arg(Arg::new("schedule").long("schedule").value_name("BY").value_parser(Scheduler::ALL.map(Scheduler::name)).help(
             "Who schedules loops, whatever the kernel says: the rule, or the modulo scheduler (docs/scheduling.md)",
         ))
+        .arg(
+            Arg::new("scheduled")
+                .long("scheduled")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Schedule loops as this file says: the output of the stage `scheduled`, with other stages and places"),
+        )
         .arg(Arg::new("shared").long("shared").value_name("KIB").value_parser(value_parser!(u32).range(1..=1024)).help(
             "The variant for devices with this much shared memory per program; without it, the one for all devices",
         ))

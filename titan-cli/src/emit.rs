@@ -3,13 +3,14 @@
 use crate::check::{in_text, unsupported};
 use crate::machine::Machine;
 use crate::report::{Report, Verdict};
-use crate::source::Source;
+use crate::source::{Source, missing};
 use crate::{Outcome, cli};
 use clap::ArgMatches;
 use serde_json::Map;
 use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
 use titan_amd::codegen::{self, Emitted};
-use titan_core::driver::{Arguments, Backend, Code, Stages, loop_graphs, stages};
+use titan_core::driver::{Arguments, Backend, Code, Stages, loop_graphs, stages, stages_written};
 use titan_core::ir::{Kernel, Scheduler};
 use titan_core::lane::Func;
 use titan_core::plan::LowerError;
@@ -44,14 +45,20 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
     let shared = matches.get_one::<u32>("shared").map(|kib| kib * 1024);
     let source = Source::read(path, cli::kernel(matches))?;
     let (located, mut findings) = source.kernels()?;
+    let written = match matches.get_one::<PathBuf>("scheduled").map(|path| Written::read(path)).transpose()? {
+        Some(Err(outcome)) => return Ok(outcome),
+        Some(Ok(written)) => Some(written),
+        None => None,
+    };
     let mut printed = Vec::new();
     for Located { mut kernel, at } in located {
         let name = kernel.sig.full_name();
         if let Some(asked) = Scheduler::ALL.into_iter().find(|one| one.name() == word("schedule")) {
             kernel.sig.scheduler = Some(asked);
         }
+        let written = written.as_ref().map(|written| written.of(&name)).transpose()?;
         let errors = match verify(kernel) {
-            Ok(kernel) => match of_stage(&kernel, machine, stage, (word("access"), shared)) {
+            Ok(kernel) => match of_stage(&kernel, machine, stage, (word("access"), shared, written)) {
                 Ok(stage) => {
                     printed.push(stage);
                     continue;
@@ -72,20 +79,54 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> io::Result<Outco
         .snippets(&mut io::stderr(), io::stderr().is_terminal())
 }
 
+/// Schedules of loops from a file.
+struct Written<'a> {
+    path: &'a Path,
+    kernels: Vec<Kernel>,
+}
+
+impl<'a> Written<'a> {
+    /// Reads a file; what is wrong with its text is told, and gives the outcome.
+    fn read(path: &'a Path) -> io::Result<Result<Self, Outcome>> {
+        let source = Source::read(path, None)?;
+        let (located, findings) = source.kernels()?;
+        if findings.is_empty() {
+            return Ok(Ok(Written { path, kernels: located.into_iter().map(|one| one.kernel).collect() }));
+        }
+        let (verdict, more) = (Verdict::Findings, Map::new());
+        Report { command: "emit", path, text: &source.text, kernels: Vec::new(), verdict, findings, more }
+            .snippets(&mut io::stderr(), io::stderr().is_terminal())
+            .map(Err)
+    }
+
+    /// The kernel with this name.
+    fn of(&self, name: &str) -> io::Result<&Kernel> {
+        let names =
+            || self.kernels.iter().map(|kernel| format!("`{}`", kernel.sig.full_name())).collect::<Vec<String>>();
+        let found = self.kernels.iter().find(|kernel| kernel.sig.full_name() == name);
+        found.ok_or_else(|| missing(self.path, Some(name), &names()))
+    }
+}
+
 /// The text of a kernel at a stage.
 fn of_stage(
     kernel: &Verified,
     machine: Machine,
     stage: &str,
-    (access, shared): (&str, Option<u32>),
+    (access, shared, written): (&str, Option<u32>, Option<&Kernel>),
 ) -> Result<Vec<u8>, LowerError> {
     if stage == "tile" {
         return Ok(print(kernel).into_bytes());
     }
     let arguments = Arguments::ALL.into_iter().find(|arguments| arguments.name() == access).unwrap_or_default();
-    let all = match on_the_way(machine, stage) {
-        Some(backend) => stages(kernel, &backend, arguments, shared)?,
-        None => stages(kernel, machine.backend(), arguments, shared)?,
+    let through = on_the_way(machine, stage);
+    let backend = match &through {
+        Some(backend) => backend,
+        None => machine.backend(),
+    };
+    let all = match written {
+        Some(written) => stages_written(kernel, backend, arguments, shared, written)?,
+        None => stages(kernel, backend, arguments, shared)?,
     };
     let text = match stage {
         "rings" => print(&all.rings),

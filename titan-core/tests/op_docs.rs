@@ -409,7 +409,7 @@ const RULES: &str = "\
 * The column *effect* states the proxy of an access to shared memory. Asynchronous work completes with the phase of a barrier, or
   with a wait after which fewer operations of its class are in flight than are younger; otherwise the operation is synchronous.
 * In laid-out kernels, `stage(s, n)` is the stage of an operation and its place in the schedule of its loop, and `peeled` stands behind a loop whose first and last
-  iteration are apart. Behind the rewrite of loops, `of(o, k)` says which operation of the laid-out kernel is executed, k iterations ahead.
+  iteration are apart, and `unmasked` behind one whose iterations that need no masks get a loop of their own. Behind the rewrite of loops, `of(o, k)` says which operation of the laid-out kernel is executed, k iterations ahead.
 * Result types are printed, and may be omitted where they are inferred from the operands. A written type that differs from the
   inferred one is T0804.
 * `%acc` is a value that the user named `acc`, `%acc.2` another one; `%7` has no name, and its number has no meaning.

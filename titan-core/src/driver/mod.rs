@@ -37,6 +37,7 @@ mod swing;
 pub mod table;
 mod variant;
 mod why;
+mod written;
 
 pub use crate::pipeline::walk::{Cluster, Tiles, Walk};
 pub use backend::{Backend, Code};
@@ -44,6 +45,7 @@ pub use estimate::Estimate;
 pub use loop_graph::{Beside, LoopGraph, loop_graphs};
 pub use road::{barrier_program, barrier_program_ahead};
 pub use schedule::{Ahead, Arguments, Body, Roles, Schedule};
+pub use written::stages_written;
 
 use crate::artifact::Variant;
 use crate::ir::{HostExpr, Kernel, Scheduler};
@@ -73,7 +75,7 @@ pub struct Stages {
     pub rings: Verified,
     /// The same kernel with its tiles laid out over threads.
     pub laid_out: Kernel,
-    /// The same with the stage and the place of each operation in the loops that have schedules.
+    /// The same with the schedules of its loops.
     pub scheduled: Kernel,
     /// The same with its loops in these stages and this order.
     pub loops: Kernel,
@@ -228,8 +230,7 @@ fn for_devices(
     Ok(Compiled { variants, not_in_bulk })
 }
 
-/// What is made for the least shared memory in which it fits, of the sizes that the target's devices allow; and that size, or 0 if every
-/// device allows it.
+/// What is made for the least shared memory of the target's devices in which it fits; and that size, or 0 if all of them have it.
 ///
 /// # Errors
 /// The error for the devices that allow most, if it needs more, and any other error at once.
@@ -297,8 +298,7 @@ fn no_gain(kernel: &Verified, target: &Target) -> Option<Vec<String>> {
     if may_gain || !kernel.roles.is_empty() { None } else { Some(why::not_in_bulk(kernel, &plan, None).without_bulk()) }
 }
 
-/// The stages of a kernel on the way to one variant, for some arguments; for devices that allow a program this
-/// many bytes of shared memory, or else for as many devices as possible.
+/// The stages of a kernel on the way to one variant; for devices that allow this much shared memory, or else for as many as possible.
 ///
 /// # Errors
 /// The errors of [`compile`].

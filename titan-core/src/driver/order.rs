@@ -58,7 +58,7 @@ pub(super) fn choose(kernel: &Kernel, prefetched: &[Prefetched], target: &Target
                 Some(ring) if ring.fills.contains(id) => 0,
                 Some(_) | None => last - u16::from(early.contains(id)),
             };
-            found.push(Body { number, places: places(ops, &ordered, stage), peeled: false });
+            found.push(Body { number, places: places(ops, &ordered, stage), peeled: false, unmasked: false });
         }
     }
     found
@@ -85,7 +85,7 @@ pub(super) fn staged(kernel: &Kernel, prefetched: &[Prefetched], target: &Target
         let Some(ring) = Ring::of(kernel, looped, ops, prefetched) else { continue };
         let stage = |id: &OpId| if ring.fills.contains(id) { 0 } else { ring.distance };
         let ordered = in_turn(kernel, ops, Some(&ring), target.fetches);
-        found.push(Body { number, places: places(ops, &ordered, stage), peeled: false });
+        found.push(Body { number, places: places(ops, &ordered, stage), peeled: false, unmasked: false });
     }
     found
 }
@@ -129,7 +129,7 @@ fn acts_on_ring(kernel: &Kernel, id: OpId) -> bool {
 pub(super) fn annotate(kernel: &Kernel, all: &[Body]) -> Option<Kernel> {
     let mut made = kernel.clone();
     let bodies = bodies(kernel);
-    for Body { number, places, peeled } in all {
+    for Body { number, places, peeled, unmasked } in all {
         let (looped, body) = bodies.get(*number)?;
         let (_, ops) = kernel.block(*body).ops.split_last()?;
         if ops.len() != places.len() {
@@ -138,7 +138,8 @@ pub(super) fn annotate(kernel: &Kernel, all: &[Body]) -> Option<Kernel> {
         for (id, planned) in ops.iter().zip(places) {
             made.ops.get_mut(id.index())?.planned = Some(*planned);
         }
-        made.ops.get_mut(looped.index())?.peeled = *peeled;
+        let op = made.ops.get_mut(looped.index())?;
+        (op.peeled, op.unmasked) = (*peeled, *unmasked);
     }
     Some(made)
 }

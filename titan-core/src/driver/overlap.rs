@@ -69,7 +69,7 @@ pub(super) fn overlapped(kernel: &Kernel, late: Late) -> (Vec<Body>, Late) {
         }
         // A schedule that cannot be carried out is none, and not a reason to take a simpler one for the whole kernel.
         let carried_out = |places: Vec<Planned>| {
-            let body = Body { number, places, peeled: true };
+            let body = Body { number, places, peeled: true, unmasked: false };
             let scheduled = annotate(kernel, std::slice::from_ref(&body))?;
             modulo::expand(&scheduled).is_ok().then_some(body)
         };

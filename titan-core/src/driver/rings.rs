@@ -4,11 +4,11 @@ use super::ahead;
 use super::log::Why;
 use super::schedule::{Ahead, Roles, Schedule};
 use crate::analysis::number::root;
-use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Tails, Value};
+use crate::ir::{ForKind, Kernel, Loc, OpId, OpKind, Value};
 use crate::pipeline::fuse::{fuse, greatest_distance};
 use crate::pipeline::implicit::{Candidate, pipeline};
 use crate::pipeline::split::split;
-use crate::pipeline::unmask::has_masks;
+use crate::pipeline::unmask::with_masks;
 use crate::pipeline::walk::{NoWalk, Tiles};
 use crate::target::Target;
 use crate::verify::{Verified, verify};
@@ -38,7 +38,7 @@ pub(super) fn with_rings(kernel: &Verified, target: &Target, schedule: &Schedule
     made = ahead_in_loops(made, target, schedule).ok_or(Why::Depends)?;
     set_instances(&mut made, schedule).ok_or(Why::NoWalk(NoWalk::Instances))?;
     made = schedule.walk.applied(made).map_err(Why::NoWalk)?;
-    if schedule.unmasked && !has_masks(&made, made.sig.tails == Some(Tails::Split)) {
+    if schedule.unmasked && with_masks(&made).is_empty() {
         return Err(Why::NoMasks);
     }
     let made = verify(made.canonical()).map_err(|_| Why::Depends)?;

@@ -20,10 +20,10 @@ use super::registers::Held;
 use super::schedule::{Body, Prefetched, Schedule};
 use super::table::REGISTERS;
 use super::{accumulators, ahead, order};
-use crate::ir::{Kernel, NvGroup, NvOp, OpKind, Pipe, Tails, TtgOp, Ty};
+use crate::ir::{Kernel, NvGroup, NvOp, OpId, OpKind, Pipe, TtgOp, Ty};
 use crate::pipeline::fence::fenced;
-use crate::pipeline::modulo;
-use crate::pipeline::unmask::unmask;
+use crate::pipeline::modulo::{self, Violation};
+use crate::pipeline::unmask::{unmask, with_masks};
 use crate::plan::{LowerError, Plan};
 use crate::verify::{self, Verified};
 use crate::{allocate, complete, expand, lay_out, synchronize};
@@ -170,28 +170,46 @@ impl InStages {
         let unknown = || "a schedule names operations that do not exist".to_owned();
         let refused = || LowerError::refused(laid_out, None, unknown(), FOR_KERNEL);
         let scheduled = order::annotate(laid_out, bodies).ok_or_else(refused)?;
-        let made = modulo::expand(&scheduled).and_then(|made| modulo::check(&scheduled, &made).map(|()| made));
-        match made {
-            Ok(loops) => Ok(InStages { scheduled, loops }),
+        InStages::expanded(&scheduled).map_err(|why| {
             // What the rule chose and cannot be carried out is not the user's mistake: a simpler schedule is taken, and said.
-            Err(why) => Err(Stop::Unproven(LowerError::refused(&scheduled, Some(why.op), why.message, FOR_KERNEL))),
-        }
+            Stop::Unproven(LowerError::refused(&scheduled, Some(why.op), why.message, FOR_KERNEL))
+        })
     }
 
-    /// The kernel with the schedules of its loops, and the one with its loops expanded by them; in the latter, iterations without masks have
-    /// loops of their own, if `unmasked` says so.
+    /// Expands the loops of a laid-out kernel whose operations have the schedules, and checks the result.
+    pub(super) fn expanded(scheduled: &Kernel) -> Result<Self, Violation> {
+        let loops = modulo::expand(scheduled)?;
+        modulo::check(scheduled, &loops)?;
+        Ok(InStages { scheduled: scheduled.clone(), loops })
+    }
+
+    /// The kernel with the schedules of its loops, and the one with its loops expanded by them. If `unmasked` says so, loops that have iterations
+    /// without masks are marked in the former and split in the latter.
     pub(super) fn kernels(self, unmasked: bool) -> Result<[Kernel; 2], Stop> {
-        let InStages { scheduled, loops } = self;
-        let tiles = loops.sig.tails == Some(Tails::Split);
-        let Some(apart) = unmasked.then(|| unmask(&loops, tiles)).flatten() else { return Ok([scheduled, loops]) };
-        match verify::unmasked(&loops, &apart) {
-            Ok(()) => Ok([scheduled, apart]),
-            Err((op, why)) => {
-                let message = format!("iterations without masks: {why}");
-                Err(Stop::Unproven(LowerError::refused(&loops, op, message, FOR_KERNEL)))
-            }
+        let InStages { mut scheduled, mut loops } = self;
+        for of in if unmasked { mark(&mut loops) } else { Vec::new() } {
+            scheduled.ops.get_mut(of.index()).into_iter().for_each(|op| op.unmasked = true);
+        }
+        let apart = unmask(&loops).map_err(|why| (Some(why.op), why.message)).and_then(|apart| {
+            let why = |(op, why)| (op, format!("iterations without masks: {why}"));
+            verify::unmasked(&loops, &apart).map(|()| apart).map_err(why)
+        });
+        match apart {
+            Ok(apart) => Ok([scheduled, apart]),
+            Err((op, why)) => Err(Stop::Unproven(LowerError::refused(&loops, op, why, FOR_KERNEL))),
         }
     }
+}
+
+/// Marks the expanded loops that have iterations without masks, to be split; returns the laid-out loops that these were.
+fn mark(loops: &mut Kernel) -> Vec<OpId> {
+    let mut were = Vec::new();
+    for looped in with_masks(loops) {
+        let op = &mut loops.ops[looped.index()];
+        op.unmasked = true;
+        were.extend(op.origin.map(|origin| origin.op));
+    }
+    were
 }
 
 /// What to do about a schedule that cannot be carried out.
@@ -338,8 +356,10 @@ pub(super) fn estimate(
     let staged = order::staged(&laid_out, &schedule.prefetched(), &plan.target);
     let mut anew = ahead::rings_begin_anew(kernel, &laid_out, &staged, loops);
     if schedule.unmasked && anew.iter().any(|depth| *depth > 0) {
-        let apart = unmask(loops, kernel.sig.tails == Some(Tails::Split));
-        anew = ahead::rings_begin_anew(kernel, &laid_out, &staged, apart.as_ref().unwrap_or(loops));
+        let mut marked = loops.clone();
+        mark(&mut marked);
+        let apart = unmask(&marked).map_err(|why| LowerError::refused(loops, Some(why.op), why.message, FOR_KERNEL))?;
+        anew = ahead::rings_begin_anew(kernel, &laid_out, &staged, &apart);
     }
     let counted = complete::complete(loops, plan.target.lane_copies().is_some());
     let mut program = expand::expand(&counted, &plan.target, REGISTERS, &anew)?;

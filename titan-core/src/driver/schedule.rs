@@ -82,7 +82,7 @@ pub struct Schedule {
     pub shifted: bool,
     /// Which tiles programs compute, and in which order.
     pub walk: Walk,
-    /// Whether the iterations of loops over MMAs that need no masks have a separate loop without masks.
+    /// Whether the iterations of all loops over MMAs that need no masks have a separate loop without masks.
     pub unmasked: bool,
     /// Whether roles wait until the bulk stores of a tile are complete, before they compute the next tile. The buffers of the stores may then
     /// share bytes with other regions of the role.
@@ -148,6 +148,8 @@ pub struct Body {
     pub places: Vec<Planned>,
     /// Whether the first and the last iteration of the loop stand apart.
     pub peeled: bool,
+    /// Whether iterations without masks get a loop of their own, if [`Schedule::unmasked`] does not say that all such loops are split.
+    pub unmasked: bool,
 }
 
 impl Schedule {
@@ -264,11 +266,12 @@ impl fmt::Display for Schedule {
         if let Some(Cluster { size, axis }) = self.walk.cluster {
             writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
         }
-        for Body { number, places, peeled } in &self.bodies {
+        for Body { number, places, peeled, unmasked } in &self.bodies {
             // The stage is stated where it is not that of the operation before.
             let mut stage = 0;
             let peeled = if *peeled { ", first and last iteration apart" } else { "" };
-            write!(f, "body {number}{peeled}: operations")?;
+            let unmasked = if *unmasked { ", iterations without masks apart" } else { "" };
+            write!(f, "body {number}{peeled}{unmasked}: operations")?;
             for Planned { stage: own, order } in places {
                 if *own == stage {
                     write!(f, " {order}")?;

@@ -144,7 +144,7 @@ impl Candidates<'_> {
         let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
         let first = from_first_product(self.kernel, self.graph, &found.schedule);
         let places = places(self.kernel, self.graph, self.ops, &first)?;
-        Some(Body { number: self.number, places, peeled: false })
+        Some(Body { number: self.number, places, peeled: false, unmasked: false })
     }
 }
 
@@ -188,7 +188,7 @@ fn told_by(graph: &LoopGraph, release: usize) -> SortedSet<usize> {
 }
 
 /// The schedule with this body, and with what it says of rings that the body fills.
-fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Body) -> Option<Schedule> {
+pub(super) fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Body) -> Option<Schedule> {
     let mut made = schedule.clone();
     for at in 0..kernel.pipes.len() {
         let pipe = Pipe::new(at);

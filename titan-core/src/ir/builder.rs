@@ -423,6 +423,7 @@ impl Builder {
             regions,
             planned: None,
             peeled: false,
+            unmasked: false,
             origin: None,
             loc: self.loc,
         });

@@ -67,8 +67,8 @@ impl Renumber<'_> {
             let regions = op.regions.iter().map(|b| self.block(out, *b, depth + 1)).collect();
             let id = OpId::new(out.ops.len());
             let results = op.results.iter().enumerate().map(|(i, v)| self.value(out, *v, Def::Result(id, i))).collect();
-            let Op { ref kind, planned, peeled, origin, loc, .. } = *op;
-            out.ops.push(Op { kind: kind.clone(), args, results, regions, planned, peeled, origin, loc });
+            let Op { ref kind, planned, peeled, unmasked, origin, loc, .. } = *op;
+            out.ops.push(Op { kind: kind.clone(), args, results, regions, planned, peeled, unmasked, origin, loc });
             out.blocks[new.index()].ops.push(id);
         }
         new

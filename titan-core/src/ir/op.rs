@@ -457,6 +457,8 @@ pub struct Op {
     /// Of a loop with a schedule of two stages: whether its first and its last iteration stand apart, so that the loop between them executes no
     /// operation for an iteration that does not exist ([`crate::pipeline::modulo`]).
     pub peeled: bool,
+    /// Of a loop: whether the iterations that need no masks get a loop of their own without masks ([`crate::pipeline::unmask`]).
+    pub unmasked: bool,
     /// The operation of the kernel before its loops were expanded that this one executes.
     pub origin: Option<Origin>,
     /// The location in the user's code.

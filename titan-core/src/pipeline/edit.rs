@@ -49,6 +49,7 @@ impl Edit {
             regions,
             planned: None,
             peeled: false,
+            unmasked: false,
             origin: self.origin,
             loc: self.loc,
         });
@@ -157,6 +158,7 @@ impl Edit {
             regions: Vec::new(),
             planned: None,
             peeled: false,
+            unmasked: false,
             origin: self.origin,
             loc: self.loc,
         });
@@ -188,13 +190,14 @@ impl Edit {
     /// Adds copies of operations with their regions. `names` renames their operands; the results of the copies are added to it.
     pub(crate) fn copies(&mut self, ops: &[OpId], names: &mut SortedMap<Value, Value>) {
         for id in ops {
-            let Op { kind, args, results, regions, loc, origin, planned: _, peeled: _ } = self.kernel.op(*id).clone();
+            let Op { kind, args, results, regions, unmasked, loc, origin, planned: _, peeled: _ } =
+                self.kernel.op(*id).clone();
             let args: Vec<Value> = args.iter().map(|v| names.get(v).copied().unwrap_or(*v)).collect();
             let regions: Vec<Block> = regions.iter().map(|block| self.copied_block(*block, names)).collect();
             self.loc = loc;
             let types: Vec<Ty> = results.iter().map(|v| self.kernel.ty(*v)).collect();
             let made = self.raw(kind, &args, &types, regions);
-            self.kernel.ops.last_mut().into_iter().for_each(|op| op.origin = origin);
+            self.kernel.ops.last_mut().into_iter().for_each(|op| (op.origin, op.unmasked) = (origin, unmasked));
             for (old, new) in results.iter().zip(made) {
                 self.like(new, *old);
                 names.insert(*old, new);

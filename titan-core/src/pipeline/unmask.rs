@@ -16,11 +16,12 @@
 //! prefetched in the first loop are those that the second one reads. In attention, the masks of keys beyond the end and, in its causal
 //! form, of keys after the query affect the last iterations only.
 //!
-//! On request, the tiles that a loop loads count as masks too: the first loop then has only tiles without elements beyond the end of the
-//! tensor along the loop's axis, including the tiles that are prefetched.
+//! In a kernel with `tails(split)`, the tiles that a loop loads count as masks too: the first loop then has only tiles without elements beyond
+//! the end of the tensor along the loop's axis, including the tiles that are prefetched.
 //!
-//! In the driver, this comes after loops were expanded by their schedules ([`super::modulo`]): the loop is split as it is then, and copies that
-//! run ahead in the first part are for iterations of the second. That the result does what the loop did, and that each condition holds that is
+//! Which loops are split is part of their schedules: `unmasked` stands behind them. They are split after all loops were expanded by their
+//! schedules ([`super::modulo`]): the loop is split as it is then, and copies that run ahead in the first part are for iterations of the
+//! second. That the result does what the loop did, and that each condition holds that is
 //! left out, is checked by [`crate::verify::unmasked`]; its accesses are verified with the barrier program.
 //!
 //! Deliberately absent: conditions that hold for the last iterations instead of the first, as in sliding windows; loops with early
@@ -31,35 +32,44 @@ mod threshold;
 use super::edit::Edit;
 use super::exits::leaves;
 use super::implicit::inside;
+use super::modulo::Violation;
 use crate::analysis::tiles::is_natural;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{
-    BinOp, Block, Const, Effect, Elem, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, TtgOp, Ty, Value,
+    BinOp, Block, Const, Effect, Elem, ForKind, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Tails, TtgOp, Ty, Value,
 };
 use threshold::{Threshold, of_condition, of_tile};
 
-/// The kernel with such loops split; `None` if there are none. `tiles` says whether tiles that are loaded count as masks.
-#[must_use]
-pub fn unmask(kernel: &Kernel, tiles: bool) -> Option<Kernel> {
+/// The kernel with the loops split whose schedules say so. No operation is marked afterwards.
+///
+/// # Errors
+/// Returns the first operation that is marked and is no loop with iterations that need no masks.
+pub fn unmask(kernel: &Kernel) -> Result<Kernel, Violation> {
+    if !kernel.ops.iter().any(|op| op.unmasked) {
+        return Ok(kernel.clone());
+    }
     let mut edit = Edit::new(kernel.clone());
-    let mut any = false;
     for around in (0..kernel.blocks.len()).map(Block::new) {
-        for looped in kernel.block(around).ops.clone() {
-            if let Some(found) = find(kernel, looped, tiles) {
-                split(&mut edit, around, &found)?;
-                any = true;
+        for looped in kernel.block(around).ops.iter().copied().filter(|id| kernel.op(*id).unmasked) {
+            // Each loop is found as it was, and splitting one changes nothing of another's masks and bounds.
+            let found = find(kernel, looped);
+            if found.and_then(|found| split(&mut edit, around, &found)).is_none() {
+                let message = "no iteration of this loop is known to need no masks".to_owned();
+                return Err(Violation { op: looped, message });
             }
         }
     }
-    any.then(|| edit.kernel.canonical())
+    let mut made = edit.kernel;
+    made.ops.iter_mut().for_each(|op| op.unmasked = false);
+    Ok(made.canonical())
 }
 
-/// Whether there are such loops.
+/// The loops that have iterations that need no masks.
 #[must_use]
-pub fn has_masks(kernel: &Kernel, tiles: bool) -> bool {
-    let mut any = false;
-    kernel.walk(&mut |id, _| any |= find(kernel, id, tiles).is_some());
-    any
+pub fn with_masks(kernel: &Kernel) -> Vec<OpId> {
+    let mut all = Vec::new();
+    kernel.walk(&mut |id, _| all.extend(find(kernel, id).map(|found| found.looped)));
+    all
 }
 
 /// A loop with masks.
@@ -71,7 +81,8 @@ struct Found {
     thresholds: Vec<Threshold>,
 }
 
-fn find(kernel: &Kernel, looped: OpId, tiles: bool) -> Option<Found> {
+fn find(kernel: &Kernel, looped: OpId) -> Option<Found> {
+    let tiles = kernel.sig.tails == Some(Tails::Split);
     let op = kernel.op(looped);
     let body = *op.regions.first()?;
     let (OpKind::For(kind), [from, _, step, ..]) = (&op.kind, &op.args[..]) else { return None };

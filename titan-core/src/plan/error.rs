@@ -23,6 +23,9 @@ pub struct LowerError {
     pub of_memory: bool,
 }
 
+/// Of the message that a barrier program cannot be verified, what is before the reason.
+const UNPROVEN: &str = "the generated barrier program fails verification: ";
+
 impl LowerError {
     /// The code of the diagnostic.
     #[must_use]
@@ -73,9 +76,16 @@ impl LowerError {
     pub(crate) fn unproven(program: &Kernel, errors: &[Diagnostic<Loc>]) -> Self {
         let why = errors.first().map_or("", |e| e.title.as_str());
         let loc = errors.first().map(|e| e.site).unwrap_or_default();
+        LowerError { loc, ..LowerError::internal(program, format!("{UNPROVEN}{why}")) }
+    }
+
+    /// The same as an error of a schedule that someone wrote, which is no defect.
+    pub(crate) fn of_a_schedule(self, help: &str) -> Self {
+        let Some((_, why)) = self.message.split_once(UNPROVEN) else { return self };
         LowerError {
-            loc,
-            ..LowerError::internal(program, format!("the generated barrier program fails verification: {why}"))
+            message: format!("the schedule is not shown to be right: {why}"),
+            help: Some(help.to_owned()),
+            ..self
         }
     }
 

@@ -154,6 +154,7 @@ fn insert_before(kernel: &mut Kernel, at: OpId, kind: OpKind) {
         regions: Vec::new(),
         planned: None,
         peeled: false,
+        unmasked: false,
         origin: None,
         loc,
     });

@@ -2,9 +2,9 @@
 //! form, at the limits of `i32` too.
 
 use crate::common::{Tensor, run};
-use titan_core::ir::{BinOp, Const, Elem, Kernel, OpKind, Pred};
-use titan_core::pipeline::unmask::unmask;
-use titan_core::text::parse_one;
+use titan_core::ir::{BinOp, Const, Elem, Kernel, OpKind, Pred, Tails};
+use titan_core::pipeline::unmask::{unmask, with_masks};
+use titan_core::text::{parse_one, print};
 use titan_core::verify::{unmasked, verify};
 use titan_cpu::{Arg, Options, Program, Scalar};
 
@@ -25,7 +25,7 @@ fn kernel(from: i32, mask: &str) -> Kernel {
             %zero = splat %pad : tile<8x8xf32>
             %nothing = splat %none : tile<8x8xf32>
             %qt = load_tile %q[%0, %0] or %pad : tile<8x8xf32>
-            %all = for %j = %from to %steps step %1 carry(%sum = %zero) : tile<8x8xf32> {{
+            %all = for %j = %from to %steps step %1 carry(%sum = %zero) : tile<8x8xf32> unmasked {{
                 %kt = load_tile %k[%j, %0] or %pad : tile<8x8xf32>
                 %t = permute<1, 0> %kt : tile<8x8xf32>
                 %s = mma %qt, %t, %zero : tile<8x8xf32>
@@ -96,7 +96,7 @@ fn masks_that_hold_at_first_are_left_out() {
     let loops_of = MASKS.iter().flat_map(|mask| [(mask, 0), (mask, 1), (mask, 3)]);
     for (number, (mask, from)) in loops_of.enumerate() {
         let before = kernel(from, mask);
-        let after = unmask(&before, false).unwrap_or_else(|| panic!("{mask}: no mask is found"));
+        let after = unmask(&before).unwrap_or_else(|why| panic!("{mask}: {why:?}"));
         assert_eq!((loops(&before), loops(&after)), (1, 2), "{mask}");
         assert_eq!(unmasked(&before, &after), Ok(()), "{mask} from {from}");
         // In the quick depth a ninth of the arguments, other ones for each loop.
@@ -110,8 +110,9 @@ fn masks_that_hold_at_first_are_left_out() {
 
 #[test]
 fn tiles_that_are_whole_have_a_loop_if_the_kernel_asks_for_it() {
-    let before = kernel(0, "%mask = ge %keys, %rows");
-    let after = unmask(&before, true).expect("the tiles of keys are whole at first");
+    let mut before = kernel(0, "%mask = ge %keys, %rows");
+    before.sig.tails = Some(Tails::Split);
+    let after = unmask(&before).expect("the tiles of keys are whole at first");
     assert_eq!((loops(&before), loops(&after)), (1, 2));
     assert_eq!(unmasked(&before, &after), Ok(()));
     for keys in KEYS {
@@ -136,9 +137,38 @@ fn other_masks_stay() {
         "%f = cast %keys : tile<8x8xf32>\n%mask = lt %f, %s",
     ];
     for mask in masks {
-        assert_eq!(unmask(&kernel(0, mask), false), None, "{mask}");
+        assert_eq!(refused(&kernel(0, mask)), NO_ITERATION, "{mask}");
     }
-    assert_eq!(unmask(&kernel(-1, "%mask = lt %keys, %end"), false), None, "tiles in front of the tensor");
+    assert_eq!(refused(&kernel(-1, "%mask = lt %keys, %end")), NO_ITERATION, "tiles in front of the tensor");
+}
+
+const NO_ITERATION: &str = "no iteration of this loop is known to need no masks";
+
+/// The reason why a kernel cannot be split as its schedule says.
+fn refused(kernel: &Kernel) -> String {
+    assert!(with_masks(kernel).is_empty());
+    let why = unmask(kernel).expect_err("no loop is split");
+    assert!(kernel.op(why.op).unmasked, "the operation that is marked");
+    why.message
+}
+
+/// A loop is split if its schedule says so, and only then; a mark at anything else is refused.
+#[test]
+fn the_schedule_says_which_loops_are_split() {
+    let mut before = kernel(0, MASKS[0]);
+    assert_eq!(with_masks(&before).len(), 1);
+    assert!(print(&before).contains(" : tile<8x8xf32> unmasked {"), "{}", print(&before));
+    assert_eq!(parse_one(&print(&before)), Ok(before.clone()));
+    let after = unmask(&before).expect("the loop is split");
+    assert!(after.ops.iter().all(|op| !op.unmasked) && !print(&after).contains("unmasked"));
+    let mut wrong = before.clone();
+    for op in &mut wrong.ops {
+        op.unmasked |= op.kind == OpKind::Binary(BinOp::Add);
+    }
+    let why = unmask(&wrong).expect_err("an addition has no iterations");
+    assert_eq!((&wrong.op(why.op).kind, &*why.message), (&OpKind::Binary(BinOp::Add), NO_ITERATION));
+    before.ops.iter_mut().for_each(|op| op.unmasked = false);
+    assert_eq!(unmask(&before), Ok(before.clone()), "nothing says that the loop is split");
 }
 
 /// A kernel with one operation changed in each way in which a wrong split or a wrong threshold could differ.
@@ -197,7 +227,7 @@ fn no_wrong_split_is_taken_for_right() {
     for (number, mask) in MASKS.iter().enumerate().filter(|(number, _)| test_depth::is_full() || number % 4 == 2) {
         let from = [0, 1, 3][number % 3];
         let before = kernel(from, mask);
-        let after = unmask(&before, false).expect("a mask is found");
+        let after = unmask(&before).expect("a mask is found");
         for (what, mutant) in mutants(&after) {
             if unmasked(&before, &mutant).is_err() {
                 refused += 1;

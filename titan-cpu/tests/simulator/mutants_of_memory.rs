@@ -44,6 +44,7 @@ fn new_op(program: &mut Kernel, kind: OpKind, ty: Ty) -> (OpId, Value) {
         regions: Vec::new(),
         planned: None,
         peeled: false,
+        unmasked: false,
         origin: None,
         loc,
     });
@@ -63,6 +64,7 @@ fn in_one_arm(program: &Kernel, id: OpId) -> Kernel {
         regions: Vec::new(),
         planned: None,
         peeled: false,
+        unmasked: false,
         origin: None,
         loc,
     };
@@ -99,6 +101,7 @@ pub(super) fn trapped(program: &Kernel, id: OpId) -> Kernel {
         regions: Vec::new(),
         planned: None,
         peeled: false,
+        unmasked: false,
         origin: None,
         loc,
     });

@@ -182,7 +182,10 @@ fn schedules_of_other_kernels_are_refused() {
     assert!(with(&|s| s.shared_bytes = 1024).contains("shared memory"));
     let order = "operations that do not exist";
     assert!(with(&|s| s.bodies[0].places.truncate(3)).contains(order));
-    assert!(with(&|s| s.bodies.push(Body { number: 9, places: Vec::new(), peeled: false })).contains(order));
+    assert!(
+        with(&|s| s.bodies.push(Body { number: 9, places: Vec::new(), peeled: false, unmasked: false }))
+            .contains(order)
+    );
     let early = "before one whose result it uses";
     let reversed = with(&|s| {
         let orders: Vec<u16> = s.bodies[0].places[..20].iter().rev().map(|place| place.order).collect();
@@ -308,7 +311,7 @@ fn every_legal_order_is_that_of_the_code() {
             chosen.schedule.bodies.iter().find(|body| body.number == number).map_or(0, |body| body.places[at].stage)
         };
         let places = (0..ops.len() - 1).map(|at| Planned { stage: stage(at), order: place(at) as u16 }).collect();
-        let bodies = vec![Body { number, places, peeled: false }];
+        let bodies = vec![Body { number, places, peeled: false, unmasked: false }];
         let schedule = Schedule { bodies, ..chosen.schedule.clone() };
         let Ok(made) = follow(&kernel, machine(), &schedule) else {
             refused += 1;

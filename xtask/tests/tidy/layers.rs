@@ -76,6 +76,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "collections",
             "diag",
             "ir",
+            "text",
             "analysis",
             "verify",
             "lane",

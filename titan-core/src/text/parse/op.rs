@@ -22,6 +22,7 @@ pub(super) struct Left<'a> {
 pub(super) struct Tail {
     pub(super) planned: Option<Planned>,
     pub(super) peeled: bool,
+    pub(super) unmasked: bool,
     pub(super) origin: Option<Origin>,
     pub(super) loc: Loc,
 }
@@ -36,6 +37,7 @@ impl Tail {
             regions,
             planned: self.planned,
             peeled: self.peeled,
+            unmasked: self.unmasked,
             origin: self.origin,
             loc: self.loc,
         }
@@ -249,11 +251,12 @@ impl<'a> Parser<'a> {
         Ok(types)
     }
 
-    /// Parses `peeled stage(1, 4) of(12, 1) @3:14`, each of which may be missing; the location is then the position in the text if that was
+    /// Parses `peeled unmasked stage(1, 4) of(12, 1) @3:14`, each of which may be missing; the location is then the position in the text if that was
     /// requested.
     pub(super) fn tail(&mut self, left: &Left<'a>) -> Parse<Tail> {
         let (mut planned, mut origin) = (None, None);
         let peeled = self.eat_word("peeled");
+        let unmasked = self.eat_word("unmasked");
         if self.eat_word("stage") {
             self.expect("(")?;
             let stage = self.int("a stage")?;
@@ -268,7 +271,7 @@ impl<'a> Parser<'a> {
             origin = Some(Origin { op, ahead: self.int("iterations")? });
             self.expect(")")?;
         }
-        Ok(Tail { planned, peeled, origin, loc: self.loc_of(left.start)? })
+        Ok(Tail { planned, peeled, unmasked, origin, loc: self.loc_of(left.start)? })
     }
 
     /// The stated location of what starts at a byte.

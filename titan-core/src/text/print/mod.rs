@@ -115,6 +115,9 @@ impl Printer<'_> {
         if op.peeled {
             self.out.push_str(" peeled");
         }
+        if op.unmasked {
+            self.out.push_str(" unmasked");
+        }
         if let Some(Planned { stage, order }) = op.planned {
             // Writing to a string cannot fail.
             let _ = write!(self.out, " stage({stage}, {order})");

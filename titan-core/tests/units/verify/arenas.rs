@@ -89,6 +89,7 @@ fn everything_has_one_owner() {
         regions: vec![],
         planned: None,
         peeled: false,
+        unmasked: false,
         origin: None,
         loc: Loc::default(),
     };
@@ -107,6 +108,7 @@ fn a_cycle_beside_the_body_is_found() {
                 regions: vec![block],
                 planned: None,
                 peeled: false,
+                unmasked: false,
                 origin: None,
                 loc: Loc::default(),
             });
