@@ -147,4 +147,9 @@ fn mistakes_in_a_schedule_from_a_file_are_told() {
     let unmasked = scheduled.replacen("f32, 0> @4:5 {", "f32, 0> unmasked @4:5 {", 1);
     assert_ne!(unmasked, scheduled);
     says(&unmasked, "sm_80", "no iteration of this loop is known to need no masks");
+    // A view that is made an iteration later makes all waits for its stage one of iterations ahead.
+    let scheduled = text(&["gemm.tir", "--target", "gfx942", "--stage", "scheduled"]);
+    let view = scheduled.find("ttg.stage.view<0>").expect("a view");
+    let late = scheduled[..view].to_owned() + &scheduled[view..].replacen(" stage(1, ", " stage(2, ", 1);
+    says(&late, "gfx942", "a copy out of registers cannot be ahead where waits for its stages are");
 }

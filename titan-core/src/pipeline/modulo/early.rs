@@ -154,6 +154,13 @@ fn is_conditional(kernel: &Kernel, id: OpId) -> bool {
     ) || kernel.op(id).args.iter().any(|v| kernel.ty(*v) == Ty::BOOL)
 }
 
+/// Whether an operation fills a stage with what is in registers.
+fn has_tiles(kernel: &Kernel, id: OpId) -> bool {
+    let op = kernel.op(id);
+    let is_produced = matches!(op.kind, OpKind::Ttg(TtgOp::AsyncProduce { .. }));
+    is_produced && op.args.iter().any(|v| matches!(kernel.ty(*v), Ty::Tile(..)))
+}
+
 /// Why an operation may not run ahead.
 pub(super) const HAS_EFFECT: &str =
     "the schedule executes this operation, which has an effect, for iterations that do not exist";
@@ -197,6 +204,10 @@ pub(super) fn beyond(kernel: &Kernel, ops: &[(OpId, u16)]) -> Result<Beyond, Vio
                 if leads.get(&pipe).is_some_and(|lead| *lead > 0) && is_conditional(kernel, *id) =>
             {
                 return at(*id, "a copy with a condition cannot be ahead where waits for its stages are");
+            }
+            // Beyond the last iteration, a copy writes zeros in place of what it names; what is in registers already is no name.
+            Some(Early::Fills(pipe)) if leads.get(&pipe).is_some_and(|lead| *lead > 0) && has_tiles(kernel, *id) => {
+                return at(*id, "a copy out of registers cannot be ahead where waits for its stages are");
             }
             Some(Early::Fills(pipe)) if leads.get(&pipe) != Some(lead) => {
                 return at(*id, "the schedule reads stages of this ring before it fills them");

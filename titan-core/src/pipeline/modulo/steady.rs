@@ -261,7 +261,9 @@ impl Steady {
                 planned.order = planned.order.saturating_add(before_it).saturating_add(behind);
             }
         }
-        let places = (order..).zip(before).chain((order.saturating_add(before_it).saturating_add(1)..).zip(after));
+        let from = |first: u16| (0..=u16::MAX).map(move |n| first.saturating_add(n));
+        let behind = order.saturating_add(before_it).saturating_add(1);
+        let places = from(order).zip(before).chain(from(behind).zip(after));
         for (place, id) in places {
             kernel.ops[id.index()].planned = Some(Planned { stage, order: place });
         }
