@@ -18,11 +18,14 @@ const THREADS: u32 = 128;
 /// The variables: two words, a double word, a half and a condition.
 const VARIABLES: [Ty; 5] = [Ty::B32, Ty::B32, Ty::B64, Ty::B16, Ty::Pred];
 
+const WORD: OpKind = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false };
+
 struct Gen<'r> {
     rng: &'r mut Rng,
     b: Builder,
     vars: Vec<Value>,
-    /// The thread's own result cells, and values of each level of uniformity.
+    /// The thread's own input and result cells, and values of each level of uniformity.
+    from: Value,
     out: Value,
     thread: Value,
     warp: Value,
@@ -35,39 +38,52 @@ struct Gen<'r> {
     counter: u64,
 }
 
+impl<'r> Gen<'r> {
+    /// A function whose thread has its variables.
+    fn begin(rng: &'r mut Rng) -> Gen<'r> {
+        let slots = vec![Slot::Address(0), Slot::Address(1), Slot::Scalar { param: 2, wide: false }];
+        let mut b = Builder::new("nest", slots, THREADS, 64);
+        let (program, thread) = (b.one(OpKind::ProgramId(0), &[]), b.one(OpKind::ThreadId, &[]));
+        let warp = b.one(OpKind::WarpId, &[]);
+        let all = b.i32(THREADS.cast_signed());
+        let first = b.mul(program, all);
+        let index = b.add(first, thread);
+        let mut cell = |slot: u32, bytes: i32| {
+            let (base, bytes) = (b.one(OpKind::Slot(slot), &[]), b.i32(bytes));
+            let offset = b.one(OpKind::MulWide { signed: false }, &[index, bytes]);
+            b.add(base, offset)
+        };
+        let (from, out) = (cell(0, 4), cell(1, 16));
+        let input = b.one(WORD, &[from]);
+        let scalar = b.one(OpKind::Slot(2), &[]);
+        let wide = b.widen(input);
+        let half = b.one(OpKind::Truncate(Ty::B16), &[input]);
+        let one = b.i32(1);
+        let low = b.and(input, one);
+        let zero = b.i32(0);
+        let cond = b.cmp_u(Pred::Ne, low, zero);
+        let vars = vec![input, scalar, wide, half, cond];
+        let left = 6 + rng.below(14);
+        Gen { rng, b, vars, from, out, thread, warp, program, input, loops: vec![], left, counter: 0 }
+    }
+
+    /// The function, in which each thread writes its variables at the end.
+    fn end(mut self) -> Option<Func> {
+        self.write();
+        self.b.terminate(OpKind::Return, &[]);
+        checked(self.b)
+    }
+}
+
+fn checked(b: Builder) -> Option<Func> {
+    let func = b.finish().ok()?;
+    verify(&func).ok().map(|()| func)
+}
+
 /// A random function.
 fn function(rng: &mut Rng) -> Option<Func> {
-    let slots = vec![Slot::Address(0), Slot::Address(1), Slot::Scalar { param: 2, wide: false }];
-    let mut b = Builder::new("nest", slots, THREADS, 64);
-    let (program, thread) = (b.one(OpKind::ProgramId(0), &[]), b.one(OpKind::ThreadId, &[]));
-    let warp = b.one(OpKind::WarpId, &[]);
-    let all = b.i32(THREADS.cast_signed());
-    let first = b.mul(program, all);
-    let index = b.add(first, thread);
-    let mut cell = |slot: u32, bytes: i32| {
-        let (base, bytes) = (b.one(OpKind::Slot(slot), &[]), b.i32(bytes));
-        let offset = b.one(OpKind::MulWide { signed: false }, &[index, bytes]);
-        b.add(base, offset)
-    };
-    let (from, out) = (cell(0, 4), cell(1, 16));
-    let load = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false };
-    let input = b.one(load, &[from]);
-    let scalar = b.one(OpKind::Slot(2), &[]);
-    let wide = b.widen(input);
-    let half = b.one(OpKind::Truncate(Ty::B16), &[input]);
-    let one = b.i32(1);
-    let low = b.and(input, one);
-    let zero = b.i32(0);
-    let cond = b.cmp_u(Pred::Ne, low, zero);
-    let vars = vec![input, scalar, wide, half, cond];
-    let left = 6 + rng.below(14);
-    let mut g = Gen { rng, b, vars, out, thread, warp, program, input, loops: vec![], left, counter: 0 };
-    if !g.body(0) {
-        g.write();
-        g.b.terminate(OpKind::Return, &[]);
-    }
-    let func = g.b.finish().ok()?;
-    verify(&func).ok().map(|()| func)
+    let mut g = Gen::begin(rng);
+    if g.body(0) { checked(g.b) } else { g.end() }
 }
 
 impl Gen<'_> {
@@ -249,19 +265,55 @@ pub(crate) fn functions(seeds: u64) -> impl Iterator<Item = (u64, Func)> {
     (0..seeds).filter_map(|seed| Some((seed, function(&mut Rng::new(seed))?)))
 }
 
+/// Conditions that are the same constant on all ways, but whose ways the lanes of a wave do not have in common: as words, in selections of
+/// every width, and of loads.
+#[test]
+fn conditions_may_be_constants_that_several_ways_have_in_common() {
+    for holds in [false, true] {
+        let rng = &mut Rng::new(7);
+        let mut g = Gen::begin(rng);
+        let (divergent, before) = (g.vars[4], g.vars.clone());
+        let mut open = g.b.begin_if(divergent, &[Ty::Pred]);
+        let cond = g.b.pred(holds);
+        g.b.terminate(OpKind::Yield, &[cond]);
+        g.b.begin_else(&mut open);
+        let cond = g.b.pred(holds);
+        g.b.terminate(OpKind::Yield, &[cond]);
+        let cond = g.b.end(open)[0];
+        for _ in 0..8 {
+            g.mix();
+        }
+        for (var, old) in g.vars.iter_mut().zip(&before).take(4) {
+            *var = g.b.select(cond, *var, *old);
+        }
+        let masked = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: true };
+        let loaded = g.b.one(masked, &[g.from, g.vars[1], cond]);
+        g.vars[0] = g.b.int(IntBin::Xor, g.vars[0], loaded);
+        g.vars[4] = cond;
+        let func = g.end().expect("a function");
+        same(7, &func);
+    }
+}
+
+/// Runs what is made of a function, and compares it with its evaluation.
+fn same(seed: u64, func: &Func) -> Ready {
+    let ready = Ready::new(func).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}"));
+    let tensors = arguments(&mut Rng::new(seed));
+    let launch = Launch { grid: [2, 1, 1], tensors: &tensors, scalar: &|_| 0x1234 };
+    let wanted = launch.evaluated(func).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}"));
+    let found = launch.emulated(func, &ready, seed as usize);
+    let found = found.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}\n{}", ready.emitted.code));
+    if let Some(what) = launch.difference(&found, &wanted) {
+        panic!("seed {seed}: {what}\n{func}\n{}", ready.emitted.code);
+    }
+    ready
+}
+
 #[test]
 fn nests_leave_what_their_lanes_say() {
     let (mut runs, mut divergent) = (0, 0);
     for (seed, func) in functions(test_depth::cases(6000, 200)) {
-        let ready = Ready::new(&func).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}"));
-        let tensors = arguments(&mut Rng::new(seed));
-        let launch = Launch { grid: [2, 1, 1], tensors: &tensors, scalar: &|_| 0x1234 };
-        let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}"));
-        let found = launch.emulated(&func, &ready, seed as usize);
-        let found = found.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}\n{}", ready.emitted.code));
-        if let Some(what) = launch.difference(&found, &wanted) {
-            panic!("seed {seed}: {what}\n{func}\n{}", ready.emitted.code);
-        }
+        let ready = same(seed, &func);
         runs += 1;
         divergent += usize::from(ready.emitted.code.to_string().contains("s_and_saveexec_b64"));
     }

@@ -270,7 +270,10 @@ impl Select<'_> {
         for (n, value) in (0..access.n).zip(&op.results) {
             let element = self.element(access, out, n)?;
             let element = match (mask, others.get(usize::from(n))) {
-                (Some(mask), Some(other)) => self.valu_new("v_cndmask_b32", 1, &[*other, Src::V(element), mask])?,
+                (Some(mask), Some(other)) => {
+                    let mask = self.in_scalar(mask, 2)?;
+                    self.choose(mask, Src::V(element), *other)?
+                }
                 (_, _) => element,
             };
             self.set(*value, Spot::V(element));

@@ -85,8 +85,8 @@ impl Select<'_> {
             self.test(cond)?;
             return self.salu("s_cselect_b32", Some(out.into()), &[Src::Bits(1), Src::Bits(0)]);
         }
-        let out = self.out_v(value);
-        self.valu("v_cndmask_b32", &[out.into()], &[Src::Bits(0), Src::Bits(1), cond], &[])
+        let (out, mask) = (self.out_v(value), self.in_scalar(cond, 2)?);
+        self.valu("v_cndmask_b32", &[out.into()], &[Src::Bits(0), Src::Bits(1), Src::S(mask)], &[])
     }
 
     /// Sets the condition code to whether a condition holds in an active lane.
@@ -112,13 +112,15 @@ impl Select<'_> {
             let name = if words == 2 { "s_cselect_b64" } else { "s_cselect_b32" };
             return self.salu(name, Some(out.into()), &[yes, no]);
         }
+        // A condition that is a constant has no register yet, and the instruction takes no other operand as its mask.
+        let mask = Src::S(self.in_scalar(cond, 2)?);
         if words == 1 {
             let out = self.out_v(value);
-            return self.valu("v_cndmask_b32", &[out.into()], &[no, yes, cond], &[]);
+            return self.valu("v_cndmask_b32", &[out.into()], &[no, yes, mask], &[]);
         }
         let out = self.out_pieces(value, File::V);
         for n in 0..words {
-            self.valu("v_cndmask_b32", &[out.word(n).into()], &[no.word(n), yes.word(n), cond], &[])?;
+            self.valu("v_cndmask_b32", &[out.word(n).into()], &[no.word(n), yes.word(n), mask], &[])?;
         }
         Ok(())
     }
