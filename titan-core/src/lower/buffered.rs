@@ -78,6 +78,7 @@ impl Lower<'_> {
                 Some(self.b.mul(stride, bytes))
             });
         }
+        let exists = view.exists.filter(|exists| !self.none_left_unless(*exists, &mut left));
         let (base, step) = self.base(view, starts);
         let buffer = self.b.op(AmdOp::Buffer, &[base]);
         Some(Buffered {
@@ -89,8 +90,18 @@ impl Lower<'_> {
             threads: threads.to_vec(),
             strides,
             left,
-            exists: view.exists,
+            exists,
         })
+    }
+
+    /// Sets the number of coordinates that are left along an axis to 0 unless a condition holds, if one is computed as often as the condition:
+    /// so no load selects by the condition. Returns whether there is such an axis.
+    fn none_left_unless(&mut self, condition: Reg, left: &mut [Option<Reg>]) -> bool {
+        let level = self.b.level(condition);
+        let Some(left) = left.iter_mut().flatten().find(|left| self.b.level(**left) >= level) else { return false };
+        let none = self.b.i32(0);
+        *left = self.b.select(condition, *left, none);
+        true
     }
 
     /// The extents of a tile of a view along the axes of its parameter, if those of the view are some of these in their order.
@@ -177,19 +188,15 @@ impl Lower<'_> {
             return None;
         }
         let (mut at, offset) = self.place_in_buffer(from, part);
-        let mut conditions: Vec<(usize, usize)> = Vec::new();
-        for (axis, left) in from.left.iter().enumerate() {
-            conditions.extend(left.map(|left| (self.b.level(left), axis)));
+        let mut conditions: Vec<Reg> = from.exists.into_iter().chain(also).collect();
+        for axis in 0..from.left.len() {
+            conditions.extend(self.is_in_buffer(from, axis, part));
         }
         // What an outer loop decides comes first, so that inner loops do not select again.
-        conditions.sort_unstable();
+        conditions.sort_by_key(|condition| self.b.level(*condition));
         let nowhere = self.b.i32(lane::amd::NOWHERE.cast_signed());
-        for condition in from.exists.into_iter().chain(also) {
+        for condition in conditions {
             at = self.b.select(condition, at, nowhere);
-        }
-        for axis in conditions.into_iter().map(|(_, axis)| axis) {
-            let Some(inside) = self.is_in_buffer(from, axis, part) else { continue };
-            at = self.b.select(inside, at, nowhere);
         }
         let (bytes, count) = if bits == 64 { (8, u8::try_from(n).unwrap_or(1)) } else { words(total) };
         let args = [&from.buffer[..], &[at, from.step]].concat();
