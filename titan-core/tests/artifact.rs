@@ -32,6 +32,7 @@ fn sample() -> Artifact {
             Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
             Assumption::Reach { param: 1, tile: vec![128, 64] },
+            Assumption::Apart { param: 1, axis: 0 },
             Assumption::SharedMemory { bytes: 163 << 10 },
             Assumption::TensorMap(map()),
             Assumption::TensorMap(MapParam {
@@ -287,6 +288,9 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     let reach = Assumption::Reach { param: 0, tile: vec![128, 64] };
     let sentence = "tiles of 128 × 64 of `a` lie within 2^31 bytes, and its rows within 2^32";
     assert_eq!((reach.text(&Words).as_str(), reach.sentence(&Words).as_str()), ("reach(a, 128 × 64)", sentence));
+    let apart = Assumption::Apart { param: 0, axis: 0 };
+    let sentence = "rows of `a` along axis 0 do not overlap, and are less than 2^31 bytes apart";
+    assert_eq!((apart.text(&Words).as_str(), apart.sentence(&Words).as_str()), ("apart(a, 0)", sentence));
     assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor satisfies the assumption");
 }
 
@@ -315,6 +319,17 @@ fn the_bytes_of_a_tile_are_counted_from_its_first_element() {
     assert!(holds(&[128, 64], [1, 64], [i64::MIN, 1]) && holds(&[2, 2], [0, 0], [i64::MAX, 1]), "nothing between");
     assert!(!holds(&[128, 64], [1, 1 << 31], [1, 1]), "a row of 2^32 bytes");
     assert!(!holds(&[128], [1, 64], [64, 1]) && !holds(&[2, 2], [i64::MAX, i64::MAX], [i64::MAX, 1]));
+}
+
+#[test]
+fn rows_that_overlap_or_are_far_away_are_told_from_others() {
+    let holds = |axis: u32, extents, strides| {
+        Assumption::Apart { param: 0, axis }.holds(&Args { extents, strides, address: 0 })
+    };
+    assert!(holds(0, [128, 64], [64, 1]) && holds(0, [128, 64], [(1 << 30) - 1, 1]) && holds(0, [0, 0], [0, 1]));
+    assert!(!holds(0, [128, 64], [63, 1]) && !holds(0, [128, 64], [0, 1]) && !holds(0, [128, 64], [-64, 1]));
+    assert!(!holds(0, [128, 64], [1 << 30, 1]) && !holds(0, [1, 64], [0, 1]), "the distance counts also for one row");
+    assert!(!holds(2, [128, 64], [64, 1]) && !holds(0, [128, i64::MAX], [i64::MAX, i64::MAX]));
 }
 
 #[test]
@@ -389,6 +404,7 @@ fn variant() -> impl Strategy<Value = Variant> {
         any::<u32>().prop_map(|bytes| Assumption::SharedMemory { bytes }),
         (any::<u32>(), proptest::collection::vec(any::<u32>(), 0..5))
             .prop_map(|(param, tile)| Assumption::Reach { param, tile }),
+        any::<[u32; 2]>().prop_map(|[param, axis]| Assumption::Apart { param, axis }),
         tensor_map().prop_map(Assumption::TensorMap),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);

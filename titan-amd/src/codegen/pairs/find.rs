@@ -19,7 +19,7 @@ pub(super) fn adjacent(pairs: &mut Pairs<'_>, block: Block) {
             continue;
         }
         let found = (first + 1..count.min(first + WINDOW)).find_map(|second| pairs.candidate(block, first, second));
-        if let Some(pack) = found.filter(|pack| pack.is_adjacent()) {
+        if let Some(pack) = found.filter(super::Pack::is_adjacent) {
             pairs.add(pack);
         }
     }

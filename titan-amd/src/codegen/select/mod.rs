@@ -163,10 +163,12 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         numbers: BTreeMap::new(),
         uppers: BTreeMap::new(),
         outside: Vec::new(),
+        partners: Vec::new(),
     };
     select.end = select.new_block();
     let entry = select.new_block();
     select.place(entry);
+    select.partners()?;
     if select.block(func.body)? {
         return Err(Fault::Defect("a function ends in a `return`".to_owned()));
     }
@@ -227,6 +229,8 @@ pub(super) struct Select<'a> {
     uppers: BTreeMap<Value, Part>,
     /// Blocks that are executed seldom, and are placed behind all others.
     outside: Vec<Block>,
+    /// For each distance across 32 lanes, four times the number of the lane at that distance.
+    partners: Vec<(u32, Part)>,
 }
 
 impl Select<'_> {
