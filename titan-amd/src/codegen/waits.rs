@@ -202,17 +202,19 @@ pub(crate) fn insert(code: &mut Code) {
 ///
 /// * Writes to the local data share that follow each other: a barrier comes after them, and nothing can be done in between.
 /// * Matrix instructions that follow each other: while one multiplies, the fragments of the next ones arrive.
-/// * Vector arithmetic on what was loaded that follows each other: each instruction takes less time than the next load.
+/// * Vector arithmetic on what was loaded or exchanged that follows each other: each instruction takes less time than the next load.
 /// * Registers that are set again although a load is in flight to them: what it has loaded is not read on this way. So it was waited for where
 ///   it is read, or is never needed, and is complete long ago.
 fn together(state: &Flight, insts: &[Inst]) -> Counts {
     let Some(first) = insts.first() else { return [None; 2] };
     let mut needed = state.needed(first);
     let multiplies = |inst: &Inst| matches!(unit(inst), Unit::Xdl | Unit::Sgemm | Unit::Dgemm);
-    if needed[1].is_some() && multiplies(first) {
+    if needed[1].is_some() {
         // None of them issues an operation of the counter.
-        let group = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
-        needed[1] = group.filter_map(|inst| state.needed(inst)[1]).min();
+        let needed_by = |inst: &Inst| state.needed(inst)[1];
+        let products = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
+        let arithmetic = insts.iter().take(ARITHMETIC).take_while(|inst| unit(inst) == Unit::Valu);
+        needed[1] = needed[1].into_iter().chain(products.chain(arithmetic).filter_map(needed_by)).min();
     }
     let Some(_) = needed[0] else { return needed };
     let writes = |inst: &Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
