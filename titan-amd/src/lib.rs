@@ -55,6 +55,7 @@ impl Backend for Machine {
             fetches: true,
             // ISA §9.1.5.1: offsets outside of a buffer give zeros.
             bounded_loads: true,
+            keeps_order: true,
             ..Target::plain(self.name, self.wave_size)
         }
     }

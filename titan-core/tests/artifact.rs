@@ -1,5 +1,8 @@
 //! Artifacts read back as they were written, choose by what holds, and never panic on other bytes.
 
+#[path = "artifact/tiles.rs"]
+mod tiles;
+
 use proptest::prelude::*;
 use titan_core::artifact::{
     Artifact, ArtifactError, Assumption, BankConflict, GridRule, TensorFact, TensorFacts, VERSION, Variant,
@@ -32,6 +35,7 @@ fn sample() -> Artifact {
             Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
             Assumption::Reach { param: 1, tile: vec![128, 64] },
+            Assumption::Apart { param: 1, axis: 0 },
             Assumption::SharedMemory { bytes: 163 << 10 },
             Assumption::TensorMap(map()),
             Assumption::TensorMap(MapParam {
@@ -287,6 +291,9 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     let reach = Assumption::Reach { param: 0, tile: vec![128, 64] };
     let sentence = "tiles of 128 × 64 of `a` lie within 2^31 bytes, and its rows within 2^32";
     assert_eq!((reach.text(&Words).as_str(), reach.sentence(&Words).as_str()), ("reach(a, 128 × 64)", sentence));
+    let apart = Assumption::Apart { param: 0, axis: 0 };
+    let sentence = "rows of `a` along axis 0 do not overlap, and are less than 2^31 bytes apart";
+    assert_eq!((apart.text(&Words).as_str(), apart.sentence(&Words).as_str()), ("apart(a, 0)", sentence));
     assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor satisfies the assumption");
 }
 
@@ -301,20 +308,6 @@ fn one_element_has_no_stride_and_offsets_count_from_both_sides() {
     assert!(!index32([4, 2], [-(1 << 30), 1]));
     assert!(index32([0, 1 << 40], [1 << 40, 1]), "nothing to address");
     assert!(!index32([i64::MAX, i64::MAX], [i64::MAX, 1]));
-}
-
-#[test]
-fn the_bytes_of_a_tile_are_counted_from_its_first_element() {
-    let holds = |tile: &[u32], extents, strides| {
-        Assumption::Reach { param: 0, tile: tile.to_vec() }.holds(&Args { extents, strides, address: 0 })
-    };
-    let far = (1 << 31) / 2 / 128; // Rows of so many elements of two bytes.
-    assert!(holds(&[128, 64], [1 << 40, 64], [64, 1]) && holds(&[128, 64], [1 << 40, 64], [far, 1]));
-    assert!(!holds(&[129, 64], [1 << 40, 64], [far, 1]) && holds(&[1024, 64], [128, 64], [far, 1]));
-    assert!(!holds(&[128, 64], [128, 64], [-64, 1]), "a tile goes on from its first element");
-    assert!(holds(&[128, 64], [1, 64], [i64::MIN, 1]) && holds(&[2, 2], [0, 0], [i64::MAX, 1]), "nothing between");
-    assert!(!holds(&[128, 64], [1, 1 << 31], [1, 1]), "a row of 2^32 bytes");
-    assert!(!holds(&[128], [1, 64], [64, 1]) && !holds(&[2, 2], [i64::MAX, i64::MAX], [i64::MAX, 1]));
 }
 
 #[test]
@@ -389,6 +382,7 @@ fn variant() -> impl Strategy<Value = Variant> {
         any::<u32>().prop_map(|bytes| Assumption::SharedMemory { bytes }),
         (any::<u32>(), proptest::collection::vec(any::<u32>(), 0..5))
             .prop_map(|(param, tile)| Assumption::Reach { param, tile }),
+        any::<[u32; 2]>().prop_map(|[param, axis]| Assumption::Apart { param, axis }),
         tensor_map().prop_map(Assumption::TensorMap),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);

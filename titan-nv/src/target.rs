@@ -36,6 +36,7 @@ pub fn target(machine: &Machine) -> Target {
         copies: copies(machine),
         fetches: false,
         bounded_loads: false,
+        keeps_order: false,
         matrix_moves: matrix_moves(machine),
         native: native(machine),
         timing: timing(machine),

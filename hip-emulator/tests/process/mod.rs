@@ -83,6 +83,7 @@ pub(crate) fn object_with_lds(lds_bytes: u32) -> Vec<u8> {
                 kernarg_bytes: 32,
                 grid_axes: 1,
                 item_axes: 1,
+                ieee: true,
             },
             max_workgroup_size: 256,
         }

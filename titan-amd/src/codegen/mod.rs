@@ -1,7 +1,7 @@
 //! The code generator: lane IR becomes code objects.
 //!
 //! ```text
-//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
+//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ pairs ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
 //! ```
 //!
 //! | module | part | checked by |
@@ -9,6 +9,7 @@
 //! | [`machine_ir`], [`mod@print`] | the instructions of a kernel, and their text | |
 //! | `select` | instructions and masks of active lanes | the emulator against evaluated lane IR, in tests |
 //! | `conditions` | comparisons where they decide | the emulator, likewise |
+//! | `pairs` | arithmetic on two numbers by one instruction | the emulator, likewise |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -27,6 +28,7 @@ mod error;
 mod hazards;
 pub mod machine_ir;
 mod object;
+mod pairs;
 pub mod print;
 mod registers;
 mod select;
@@ -36,6 +38,7 @@ pub use error::EmitError;
 pub use select::matrix_row;
 
 use crate::machine::Machine;
+use allocate::Allocated;
 use error::Fault;
 use machine_ir::Code;
 use titan_core::lane::{self, Func};
@@ -73,7 +76,7 @@ fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let mut selected = select::select(func, machine.name)?;
     conditions::fuse(&mut selected.code);
     clean::clean(&mut selected.code);
-    let allocated = allocate::allocate(&selected.code, machine, func.threads)?;
+    let allocated = allocated(&mut selected.code, machine, func.threads)?;
     if cfg!(debug_assertions) {
         check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
     }
@@ -89,6 +92,30 @@ fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
     let (entry, object) = object::object(func, &text, allocated.used, selected.reads_grid)?;
     let registers = allocated.used;
     Ok(Emitted { entry, selected: selected.code, allocated: allocated.code, code, text, object, registers })
+}
+
+/// Packs operations and allocates registers. Pairs need adjacent registers, so that code which fits only without them has none.
+fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocated, Fault> {
+    let paired = pairs::pack(code);
+    let spills =
+        |allocated: &Allocated| allocated.code.order.iter().any(|b| allocated.code.insts(*b).iter().any(|i| i.added));
+    let first = allocate::allocate(&paired, machine, threads);
+    match first {
+        Ok(allocated) if !spills(&allocated) || paired.len() == code.len() => {
+            *code = paired;
+            return Ok(allocated);
+        }
+        Ok(_) | Err(_) => {}
+    }
+    let plain = allocate::allocate(code, machine, threads);
+    match (first, plain) {
+        (Ok(first), Ok(plain)) if first.code.len() >= plain.code.len() => Ok(plain),
+        (Ok(first), _) => {
+            *code = paired;
+            Ok(first)
+        }
+        (Err(_), plain) => plain,
+    }
 }
 
 /// Checks limits before any instruction is selected.

@@ -48,6 +48,8 @@ pub(crate) fn object(
             kernarg_bytes: small(end.next_multiple_of(8))?,
             grid_axes: 3,
             item_axes: 1,
+            // A minimum or maximum with any NaN is the other operand: `select::float`.
+            ieee: false,
         },
         args,
         max_workgroup_size: func.threads,

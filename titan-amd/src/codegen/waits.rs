@@ -36,6 +36,10 @@ const MOST: [u32; 2] = [62, 14];
 /// and a fragment of 16 bytes a lane for each of four SIMDs takes 32 cycles of the local data share.
 const PRODUCTS: usize = 4;
 
+/// The number of instructions of vector arithmetic before which one wait is for what all of them read: a load of 8 bytes a lane takes at least 8 cycles of
+/// the path from the cache, and an instruction 4.
+const ARITHMETIC: usize = 8;
+
 /// The number of operations that may stay in flight, by counter.
 type Counts = [Option<u32>; 2];
 
@@ -198,16 +202,19 @@ pub(crate) fn insert(code: &mut Code) {
 ///
 /// * Writes to the local data share that follow each other: a barrier comes after them, and nothing can be done in between.
 /// * Matrix instructions that follow each other: while one multiplies, the fragments of the next ones arrive.
+/// * Vector arithmetic on what was loaded or exchanged that follows each other: each instruction takes less time than the next load.
 /// * Registers that are set again although a load is in flight to them: what it has loaded is not read on this way. So it was waited for where
 ///   it is read, or is never needed, and is complete long ago.
 fn together(state: &Flight, insts: &[Inst]) -> Counts {
     let Some(first) = insts.first() else { return [None; 2] };
     let mut needed = state.needed(first);
     let multiplies = |inst: &Inst| matches!(unit(inst), Unit::Xdl | Unit::Sgemm | Unit::Dgemm);
-    if needed[1].is_some() && multiplies(first) {
+    if needed[1].is_some() {
         // None of them issues an operation of the counter.
-        let group = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
-        needed[1] = group.filter_map(|inst| state.needed(inst)[1]).min();
+        let needed_by = |inst: &Inst| state.needed(inst)[1];
+        let products = insts.iter().take(PRODUCTS).take_while(|inst| multiplies(inst));
+        let arithmetic = insts.iter().take(ARITHMETIC).take_while(|inst| unit(inst) == Unit::Valu);
+        needed[1] = needed[1].into_iter().chain(products.chain(arithmetic).filter_map(needed_by)).min();
     }
     let Some(_) = needed[0] else { return needed };
     let writes = |inst: &Inst| unit(inst) == Unit::Lds && written(inst).is_empty();
@@ -217,9 +224,12 @@ fn together(state: &Flight, insts: &[Inst]) -> Counts {
             |registers: Vec<Physical>| registers.iter().any(|register| state.0[0].ages.contains_key(register));
         in_flight(written(inst)) && !in_flight(read(inst)) && !of_memory(inst)
     };
+    let computes = |inst: &Inst| unit(inst) == Unit::Valu && !sets(inst);
     // None of them issues vector memory operations, so that the counts mean the same everywhere.
     let alike: Vec<&Inst> = if writes(first) {
         insts.iter().take_while(|inst| writes(inst)).collect()
+    } else if computes(first) {
+        insts.iter().take(ARITHMETIC).take_while(|inst| computes(inst)).collect()
     } else if sets(first) {
         insts.iter().take_while(|inst| !of_memory(inst)).filter(|inst| sets(inst)).collect()
     } else {

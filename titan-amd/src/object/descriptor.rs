@@ -113,6 +113,8 @@ pub struct Resources {
     pub grid_axes: u32,
     /// The number of axes for which it needs the work item's index: 1 to 3.
     pub item_axes: u32,
+    /// Whether it runs in IEEE mode, in which minimum and maximum return a signalling NaN as a quiet one rather than the other operand.
+    pub ieee: bool,
 }
 
 /// The fields of a descriptor.
@@ -182,7 +184,7 @@ impl Descriptor {
             | rsrc1::DENORM_32.put(3)
             | rsrc1::DENORM_16_64.put(3)
             | rsrc1::DX10_CLAMP.put(1)
-            | rsrc1::IEEE_MODE.put(1);
+            | rsrc1::IEEE_MODE.put(r.ieee.into());
         let ids = rsrc2::WORKGROUP_ID.iter().take(r.grid_axes as usize).fold(0, |all, b| all | b.put(1));
         Ok(Descriptor {
             group_segment_bytes: r.lds_bytes,

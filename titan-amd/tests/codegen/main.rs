@@ -14,6 +14,7 @@ mod matrices;
 mod mutants;
 mod nests;
 mod operations;
+mod pairs;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random;
 #[path = "../support/mod.rs"]

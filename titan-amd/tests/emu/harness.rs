@@ -26,6 +26,7 @@ impl Bench {
             kernarg_bytes: 8 * n,
             grid_axes: 3,
             item_axes: 3,
+            ieee: true,
         };
         let kinds = vec![(8, ArgKind::GlobalBuffer); n as usize];
         Bench { resources, kinds, max: 1024, private: 0, dynamic_stack: false }

@@ -79,6 +79,7 @@ impl Hand {
                 kernarg_bytes: (8 * pointers + 4 * numbers).next_multiple_of(8),
                 grid_axes: self.grid_axes,
                 item_axes: 1,
+                ieee: true,
             },
             max_workgroup_size: self.items,
         };

@@ -22,6 +22,7 @@ pub(crate) fn kernel(name: &str) -> KernelCode {
             kernarg_bytes: 24,
             grid_axes: 2,
             item_axes: 1,
+            ieee: true,
         },
         args: vec![
             arg(0, 8, ArgKind::GlobalBuffer),

@@ -60,6 +60,14 @@ pub enum Assumption {
         /// The extents of the tile.
         tile: Vec<u32>,
     },
+    /// Tag 9, `u32` parameter, `u32` axis: neighbours along the axis are at least a line of elements along the last axis apart, and less than
+    /// 2³¹ bytes; also if there is only one.
+    Apart {
+        /// The tensor parameter.
+        param: u32,
+        /// The axis.
+        axis: u32,
+    },
 }
 
 /// The placement of a tensor argument in memory.
@@ -103,6 +111,14 @@ impl TensorFact<'_> {
         let within = |elements: i128, bytes: i128| elements * i128::from(self.elem_bits) / 8 + 16 <= bytes;
         let same_rank = tile.len() == self.extents.len();
         same_rank && elements.is_some_and(|elements| within(elements, 1 << 31)) && within(line, 1 << 32)
+    }
+
+    /// Whether lines of elements along the last axis do not overlap if they are neighbours along an axis, and are less than 2³¹ bytes apart.
+    fn lines_are_apart(&self, axis: u32) -> bool {
+        let stride = usize::try_from(axis).ok().and_then(|axis| self.strides.get(axis)).map(|n| i128::from(*n));
+        let line = self.extents.last().zip(self.strides.last()).map(|(n, by)| i128::from(*n) * i128::from(*by));
+        let within = |stride: i128| stride * i128::from(self.elem_bits) / 8 < 1 << 31;
+        stride.zip(line).is_some_and(|(stride, line)| stride >= line.max(0) && within(stride))
     }
 
     /// Whether the distance of adjacent elements along an axis satisfies a condition. It is ignored along axes with one element.
@@ -149,6 +165,7 @@ impl Assumption {
             Assumption::SharedMemory { bytes } => *bytes <= facts.shared_memory(),
             Assumption::TensorMap(map) => facts.tensor_map(map).is_ok(),
             Assumption::Reach { param, tile } => facts.tensor(*param).is_none_or(|t| t.reaches(tile)),
+            Assumption::Apart { param, axis } => facts.tensor(*param).is_none_or(|t| t.lines_are_apart(*axis)),
         }
     }
 
@@ -164,6 +181,7 @@ impl Assumption {
             | Assumption::Index32
             | Assumption::Holds(_)
             | Assumption::Reach { .. }
+            | Assumption::Apart { .. }
             | Assumption::TensorMap(_) => false,
         }
     }
@@ -183,6 +201,7 @@ impl Assumption {
             | Assumption::Index32
             | Assumption::Holds(_)
             | Assumption::Reach { .. }
+            | Assumption::Apart { .. }
             | Assumption::SharedMemory { .. } => None,
         };
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
@@ -211,6 +230,9 @@ impl Assumption {
             Assumption::Reach { param: p, tile } => {
                 format!("tiles of {} of `{}` lie within 2^31 bytes, and its rows within 2^32", boxes(tile), param(p))
             }
+            Assumption::Apart { param: p, axis } => {
+                format!("rows of `{}` along axis {axis} do not overlap, and are less than 2^31 bytes apart", param(p))
+            }
         }
     }
 
@@ -230,6 +252,7 @@ impl Assumption {
             Assumption::SharedMemory { bytes } => format!("shared_memory({bytes})"),
             Assumption::TensorMap(map) => format!("tensor_map({}, {})", param(&map.param), map.boxes()),
             Assumption::Reach { param: p, tile } => format!("reach({}, {})", param(p), boxes(tile)),
+            Assumption::Apart { param: p, axis } => format!("apart({}, {axis})", param(p)),
         }
     }
 }

@@ -142,6 +142,7 @@ impl Writer {
                 self.0.extend(by.to_le_bytes());
                 return;
             }
+            Assumption::Apart { param, axis } => (9, &[*param, *axis]),
             Assumption::Index32 => (4, &[]),
             Assumption::SharedMemory { bytes } => (6, &[*bytes]),
             Assumption::Holds(expr) => {

@@ -160,6 +160,7 @@ impl Variant {
             | Assumption::Index32
             | Assumption::Holds(_)
             | Assumption::Reach { .. }
+            | Assumption::Apart { .. }
             | Assumption::SharedMemory { .. } => None,
         })
     }

@@ -3,16 +3,16 @@
 //! A back end of another vendor rejects them all. The words are those of [`OpKind`], which contains them.
 //!
 //! A *buffer* is a stretch of device memory that begins at an address, with offsets of 32 bits. Lanes whose offset is outside of it load zeros,
-//! so that a load needs no condition: a lane that is to load nothing has the offset [`NOWHERE`].
+//! so that a load needs no condition: a lane that is to load nothing has the offset [`NOWHERE`], or one behind the end of the buffer.
 //!
-//! Deliberately absent: stores to buffers, and buffers of a known size.
+//! Deliberately absent: stores to buffers.
 
 use super::family::Family;
 use super::op::{OpKind, Space, Ty};
 use super::types::{TypeError, check, expect, memory_ty};
 use super::uniform::Level;
 
-/// The number of bytes of a buffer.
+/// The maximum number of bytes of a buffer.
 pub const BYTES: u32 = 1 << 31;
 
 /// An offset outside of every buffer: the bits of −2, which instructions can have without a register, and far from the end of 32 bits.
@@ -24,13 +24,13 @@ pub const MAX_OFFSET: u16 = 4095;
 /// The kind of an operation of AMD's dialect, with its attributes. `a`, `b`, … are operands as for [`OpKind`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AmdOp {
-    /// The four words that describe the buffer of 2³¹ bytes at the global address `a` (`b64`), of which the low 48 bits count. The address is the
-    /// same in all lanes of the warp. Only loads from buffers use the words.
+    /// The four words that describe the buffer of `b` bytes (`b32`), at most [`BYTES`], at the global address `a` (`b64`), of which the low 48 bits
+    /// count. Both are the same in all lanes of the warp. Only loads from buffers use the words.
     Buffer,
     /// Loads `n` elements of `bytes` bytes, 4, 8 or 16 bytes in all, from a buffer, whose words are the first four operands. The lane's offset
     /// (`b32`) and `offset` together are the place in the buffer; the last operand (`b32`, unsigned, the same in all lanes of the warp) is added to
-    /// the address only. What is loaded lies in the buffer as a whole, at a multiple of its size; or the lane's offset is at least [`BYTES`]: then
-    /// nothing is read, and the elements are zeros.
+    /// the address only, and is 0 if the buffer has fewer than [`BYTES`] bytes. What is loaded lies in the buffer as a whole, at a multiple of
+    /// its size; or it lies outside as a whole: then nothing is read, and the elements are zeros.
     BufferLoad {
         /// The size of an element in bytes.
         bytes: u8,
@@ -72,7 +72,7 @@ impl AmdOp {
     pub(super) fn infer(&self, args: &[Ty]) -> Result<Vec<Ty>, TypeError> {
         match self {
             AmdOp::Buffer => {
-                expect(self, args, &[Ty::B64])?;
+                expect(self, args, &[Ty::B64, Ty::B32])?;
                 Ok(vec![Ty::B32; 4])
             }
             AmdOp::BufferLoad { bytes, n, offset } => {

@@ -28,6 +28,9 @@ use crate::lane::{self, AmdOp, IntBin};
 use crate::launch::abi::Slot;
 use crate::layout::{Coords, Layout};
 
+/// The maximum number of axes of a tensor.
+const AXES: u8 = 4;
+
 /// A tile of a tensor as the beginning of a buffer, for one thread.
 pub(super) struct Buffered {
     param: u32,
@@ -78,8 +81,12 @@ impl Lower<'_> {
                 Some(self.b.mul(stride, bytes))
             });
         }
+        let exists = view.exists.filter(|exists| !self.none_left_unless(*exists, &mut left));
         let (base, step) = self.base(view, starts);
-        let buffer = self.b.op(AmdOp::Buffer, &[base]);
+        let whole = self.b.i32(lane::amd::BYTES.cast_signed());
+        let is_at = self.b.func().constant(step) == Some(0);
+        let bytes = if is_at { self.bytes_of_rows(view, layout, &strides, &mut left) } else { None };
+        let buffer = self.b.op(AmdOp::Buffer, &[base, bytes.unwrap_or(whole)]);
         Some(Buffered {
             param: view.param,
             elem: view.elem,
@@ -89,8 +96,62 @@ impl Lower<'_> {
             threads: threads.to_vec(),
             strides,
             left,
-            exists: view.exists,
+            exists,
         })
+    }
+
+    /// Sets the number of coordinates that are left along an axis to 0 unless a condition holds, if one is computed as often as the condition:
+    /// so no load selects by the condition. Returns whether there is such an axis.
+    fn none_left_unless(&mut self, condition: Reg, left: &mut [Option<Reg>]) -> bool {
+        let level = self.b.level(condition);
+        let Some(left) = left.iter_mut().flatten().find(|left| self.b.level(**left) >= level) else { return false };
+        let none = self.b.i32(0);
+        *left = self.b.select(condition, *left, none);
+        true
+    }
+
+    /// The number of bytes up to the end of the last row of a tile that is inside of the tensor, if a loop changes how many rows are. Then the
+    /// buffer ends there, and no load needs a condition for its row: rows do not overlap, which a launch checks
+    /// ([`crate::artifact::Assumption::Apart`]).
+    ///
+    /// ```text
+    /// rows = min(max(left, 0), rows of a tile)
+    /// line = min(extent, columns of a tile) · bytes            ≤ stride
+    /// bytes = max(rows · stride - (stride - line), 0)          the end of row `rows - 1`; 0 without rows
+    /// ```
+    fn bytes_of_rows(
+        &mut self,
+        view: &View,
+        layout: &Layout,
+        strides: &[Option<Reg>],
+        left: &mut [Option<Reg>],
+    ) -> Option<Reg> {
+        let extents = layout.extents();
+        let (last, row) = (extents.len() - 1, extents.len().checked_sub(2)?);
+        let [stride, None] = strides[row..] else { return None };
+        let (stride, remaining) = (stride?, left[row]?);
+        let axis_of = |axis: &u8| self.is_slot(view.strides[row], Slot::Stride(view.param, *axis));
+        let axis = (0..AXES).find(axis_of)?;
+        let is_line = (axis + 1..AXES).any(|axis| self.is_slot(view.extents[last], Slot::Extent(view.param, axis)));
+        if extents[..row].iter().any(|n| *n > 1)
+            || self.b.level(remaining) <= self.b.level(view.extents[last])
+            || !is_line
+        {
+            return None;
+        }
+        let most = |n: u32| i32::try_from(n).ok();
+        let (none, rows, columns) = (self.b.i32(0), self.b.i32(most(extents[row])?), self.b.i32(most(extents[last])?));
+        let line = self.b.int(IntBin::MinS, view.extents[last], columns);
+        let bytes = self.b.i32(elem_bytes(view.elem).cast_signed());
+        let line = self.b.mul(line, bytes);
+        let gap = self.b.int(IntBin::Sub, stride, line);
+        let remaining = self.b.int(IntBin::MaxS, remaining, none);
+        let rows = self.b.int(IntBin::MinS, remaining, rows);
+        let all = self.b.mul(rows, stride);
+        let end = self.b.int(IntBin::Sub, all, gap);
+        left[row] = None;
+        self.apart.insert((view.param, axis.into()));
+        Some(self.b.int(IntBin::MaxS, end, none))
     }
 
     /// The extents of a tile of a view along the axes of its parameter, if those of the view are some of these in their order.
@@ -177,19 +238,15 @@ impl Lower<'_> {
             return None;
         }
         let (mut at, offset) = self.place_in_buffer(from, part);
-        let mut conditions: Vec<(usize, usize)> = Vec::new();
-        for (axis, left) in from.left.iter().enumerate() {
-            conditions.extend(left.map(|left| (self.b.level(left), axis)));
+        let mut conditions: Vec<Reg> = from.exists.into_iter().chain(also).collect();
+        for axis in 0..from.left.len() {
+            conditions.extend(self.is_in_buffer(from, axis, part));
         }
         // What an outer loop decides comes first, so that inner loops do not select again.
-        conditions.sort_unstable();
+        conditions.sort_by_key(|condition| self.b.level(*condition));
         let nowhere = self.b.i32(lane::amd::NOWHERE.cast_signed());
-        for condition in from.exists.into_iter().chain(also) {
+        for condition in conditions {
             at = self.b.select(condition, at, nowhere);
-        }
-        for axis in conditions.into_iter().map(|(_, axis)| axis) {
-            let Some(inside) = self.is_in_buffer(from, axis, part) else { continue };
-            at = self.b.select(inside, at, nowhere);
         }
         let (bytes, count) = if bits == 64 { (8, u8::try_from(n).unwrap_or(1)) } else { words(total) };
         let args = [&from.buffer[..], &[at, from.step]].concat();

@@ -81,6 +81,8 @@ pub struct Lowered {
     pub conflicts: Vec<(Loc, u32)>,
     /// The tensors of which tiles of these extents are loaded by offsets of 31 bits.
     pub reaches: Vec<(u32, Vec<u32>)>,
+    /// The tensors and their axes along which rows are taken not to overlap, and to be less than 2³¹ bytes apart.
+    pub apart: Vec<(u32, u32)>,
 }
 
 /// Lowers a barrier program: a laid-out kernel whose rings were lowered to barriers.
@@ -94,7 +96,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     let mut run = Lower::new(kernel, laid, target);
     run.parameters();
     run.block(kernel.body)?;
-    let Lower { b, sites, tables, reaches, .. } = run;
+    let Lower { b, sites, tables, reaches, apart, .. } = run;
     let internal = |message: String| LowerError::internal(kernel, message);
     let mut func = b.finish().map_err(|e| internal(e.to_string()))?;
     func.cluster = laid.cluster;
@@ -110,7 +112,14 @@ pub fn lower(kernel: &Kernel, target: &Target) -> Result<Lowered, LowerError> {
     func.maker = maker::maker(kernel, laid, target, (&func, &tables))?.map(Box::new);
     lane::verify(&func).map_err(|e| internal(e.to_string()))?;
     let conflicts = conflicts(&func, &target.banks);
-    Ok(Lowered { func, sites, barriers, conflicts, reaches: reaches.into_iter().collect() })
+    Ok(Lowered {
+        func,
+        sites,
+        barriers,
+        conflicts,
+        reaches: reaches.into_iter().collect(),
+        apart: apart.into_iter().collect(),
+    })
 }
 
 /// The maximum degree of bank conflicts in shared memory, for each line.
@@ -160,6 +169,8 @@ struct Lower<'a> {
     held: Vec<staging::Held>,
     /// As [`Lowered::reaches`].
     reaches: SortedSet<(u32, Vec<u32>)>,
+    /// As [`Lowered::apart`].
+    apart: SortedSet<(u32, u32)>,
 }
 
 impl<'a> Lower<'a> {
@@ -182,6 +193,7 @@ impl<'a> Lower<'a> {
             copying: None,
             held: Vec::new(),
             reaches: SortedSet::new(),
+            apart: SortedSet::new(),
         }
     }
 

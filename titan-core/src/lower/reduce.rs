@@ -31,6 +31,9 @@ struct Line<'a> {
     f: Combine<'a>,
 }
 
+/// The number of lines whose shuffles are in flight together.
+const TOGETHER: usize = 4;
+
 impl Lower<'_> {
     /// Reduces a tile along an axis, separately for the elements that each warp holds.
     pub(super) fn fold(&mut self, op: &Op, f: Fold, axis: usize) -> Result<(), LowerError> {
@@ -87,16 +90,25 @@ impl Lower<'_> {
                 lines.entry(*line).or_default().push(item);
             }
         }
+        let lines: Vec<Vec<Tuple>> = lines.into_iter().map(|(_, line)| line).collect();
+        // An assembler orders instructions so that the shuffles of several lines are in flight together; elsewhere they are in that order here.
+        let together = if self.target.keeps_order { TOGETHER } else { 1 };
         let mut out = Vec::new();
-        for (_, line) in lines {
-            let mut all = self.tree(line, f)?;
+        for lines in lines.chunks(together) {
+            let mut all: Vec<Tuple> = lines.iter().map(|line| self.tree(line.clone(), f)).collect::<Result<_, _>>()?;
             for mask in layout.lanes_along(axis) {
-                let other: Tuple = all.iter().map(|r| self.shuffle(*r, Shuffle::Xor(mask), None)).collect();
-                all = self.combine(f, &all, &other)?;
+                let others: Vec<Tuple> = all.iter().map(|own| self.of_lanes(own, mask)).collect();
+                let pairs = all.iter().zip(&others);
+                all = pairs.map(|(own, other)| self.combine(f, own, other)).collect::<Result<_, _>>()?;
             }
-            out.push(all);
+            out.extend(all);
         }
         Ok(out)
+    }
+
+    /// A tuple of the lane whose number differs in the bits of a mask.
+    fn of_lanes(&mut self, own: &[Reg], mask: u32) -> Tuple {
+        own.iter().map(|r| self.shuffle(*r, Shuffle::Xor(mask), None)).collect()
     }
 
     /// Replaces padding by the neutral element.

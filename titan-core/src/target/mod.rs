@@ -69,6 +69,8 @@ pub struct Target {
     pub fetches: bool,
     /// Whether there are loads by offsets of 32 bits that give zeros outside of a buffer: operations of AMD's dialect of the lane IR.
     pub bounded_loads: bool,
+    /// Whether instructions are executed in the order in which the lane IR has them: no assembler orders them.
+    pub keeps_order: bool,
     /// The instructions that move fragments of matrix instructions between registers and shared memory.
     pub matrix_moves: Vec<MatrixMove>,
     /// The element types for which there are instructions where others are computed by several.
@@ -111,6 +113,7 @@ impl Target {
             copies: Vec::new(),
             fetches: false,
             bounded_loads: false,
+            keeps_order: false,
             matrix_moves: Vec::new(),
             native: Native::default(),
             timing: Timing::default(),

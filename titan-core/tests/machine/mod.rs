@@ -217,7 +217,7 @@ impl<'f> Machine<'f> {
             OpKind::ProgramId(axis) => vec![self.program[usize::from(*axis)].into()],
             OpKind::NumPrograms(axis) => vec![self.grid[usize::from(*axis)].into()],
             OpKind::SharedBase => vec![memory::SHARED_BASE.into()],
-            OpKind::Amd(AmdOp::Buffer) => vec![args[0] & 0xffff_ffff, args[0] >> 32 & 0xffff, 1 << 31, 0],
+            OpKind::Amd(AmdOp::Buffer) => vec![args[0] & 0xffff_ffff, args[0] >> 32 & 0xffff, args[1], 0],
             OpKind::Float(..)
             | OpKind::FloatUn(..)
             | OpKind::Fma(_)
@@ -315,13 +315,13 @@ impl<'f> Machine<'f> {
                 };
                 let whole = u64::from(bytes * n);
                 let by = self.func.def_op(op.args[0]).map(|by| &by.kind);
-                if by != Some(&OpKind::Amd(AmdOp::Buffer)) || size != 1 << 31 {
+                if by != Some(&OpKind::Amd(AmdOp::Buffer)) || size > 1 << 31 || (step != 0 && size < 1 << 31) {
                     return Err("what it loads from is no buffer".to_owned());
                 }
+                let at = at + u64::from(*offset);
                 if at >= size {
                     return Ok(vec![0; usize::from(*n)]);
                 }
-                let at = at + u64::from(*offset);
                 if at + whole > size {
                     return Err(format!("{at:#x} is at the end of the buffer"));
                 }

@@ -90,7 +90,8 @@ fn operations_that_no_target_has_are_named() {
 fn buffers_of_another_vendor_are_refused() {
     let (mut b, from, to) = cases::begin("bad::<7>", 1, 1);
     let address = cases::load(&mut b, Ty::B64, from, 0);
-    let words = b.op(OpKind::Amd(AmdOp::Buffer), &[address]);
+    let size = b.i32(64);
+    let words = b.op(OpKind::Amd(AmdOp::Buffer), &[address, size]);
     cases::store(&mut b, words[0], to, 0);
     b.terminate(OpKind::Return, &[]);
     let said = refused(&b.finish().unwrap(), "sm_90a");

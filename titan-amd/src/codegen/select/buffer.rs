@@ -3,15 +3,14 @@
 //! | word of the descriptor | contents (ISA §9.1.8 "Memory Buffer Resource") |
 //! |---|---|
 //! | 0, and the low half of 1 | the address; stride 0, so that it is a raw buffer |
-//! | 2 | its bytes: offsets of lanes from there on are out of range, whatever is in the scalar offset (ISA §9.1.5.1) |
+//! | 2 | its bytes: offsets of lanes from there on are out of range (ISA §9.1.5.1); the scalar offset is 0 if there are fewer than 2³¹ |
 //! | 3 | data format 32 and all else 0, as LLVM has it for gfx9 |
 
 use super::memory::Access;
 use super::{Select, Spot, Src};
-use crate::codegen::error::{Done, Fault, first};
+use crate::codegen::error::{Done, Fault, two};
 use crate::codegen::machine_ir::{File, Operand, Part};
 use crate::isa::{Field, Form};
-use titan_core::lane::amd::BYTES;
 use titan_core::lane::{Op, Space};
 
 /// The last word of the descriptor of a raw buffer.
@@ -20,7 +19,8 @@ const RAW: u64 = 0x0002_7000;
 impl Select<'_> {
     /// The descriptor of a buffer in four scalar registers.
     pub(super) fn buffer(&mut self, op: &Op) -> Done {
-        let src = self.src(first(&op.args)?)?;
+        let [address, bytes] = two(&op.args)?;
+        let (src, bytes) = (self.src(address)?, self.src(bytes)?);
         let at = match src {
             Src::V(part) => Src::S(self.first_lane(part)?),
             Src::S(_) | Src::Bits(_) | Src::Isa(_) => src,
@@ -28,7 +28,11 @@ impl Select<'_> {
         let out = self.pieces(File::S, 4);
         self.move_scalar(out.word(0), at.word(0))?;
         self.salu("s_and_b32", Some(out.word(1).into()), &[at.word(1), Src::Bits(0xffff)])?;
-        self.move_scalar(out.word(2), Src::Bits(BYTES.into()))?;
+        let bytes = match bytes {
+            Src::V(part) => Src::S(self.first_lane(part)?),
+            Src::S(_) | Src::Bits(_) | Src::Isa(_) => bytes,
+        };
+        self.move_scalar(out.word(2), bytes)?;
         self.move_scalar(out.word(3), Src::Bits(RAW))?;
         for (n, value) in (0..4).zip(&op.results) {
             self.set(*value, Spot::S(out.word(n)));

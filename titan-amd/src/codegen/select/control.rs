@@ -96,7 +96,7 @@ impl Select<'_> {
             done.map_err(|fault| fault.at(func, self.target, op))?;
         }
         self.made.retain(|(of, _, _)| *of != region);
-        self.selectors.retain(|(of, _, _)| *of != region);
+        self.kept.retain(|(of, _, _)| *of != region);
         self.region = outer;
         Ok(reaches)
     }

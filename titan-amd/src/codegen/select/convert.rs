@@ -6,7 +6,7 @@
 //! | `f32` `f64` | integers of 64 bits | [`super::long`] |
 //! | `f32` | `bf16` | a shift: a `bf16` is the upper half of an `f32` |
 //! | `f16` | `f32` | one |
-//! | `bf16` | `f32` | integer arithmetic: half a unit is added, less one where the result would be even; a NaN is cut and made quiet |
+//! | `bf16` | `f32` | integer arithmetic: [`super::bfloat`] |
 //! | integers | floats | truncated, saturated, NaN is 0: one instruction has it all (ISA §12.8, `V_CVT_I32_F32`) |
 //!
 //! The lowering of tiles makes all others from these: it rounds to odd in `f32` before it rounds to a format of fewer digits, and
@@ -27,12 +27,12 @@ impl Select<'_> {
         if from == to && to != Num::Tf32 {
             return self.set_src(value, src);
         }
-        let part = self.converted(from, to, src)?;
+        let part = self.converted(from, to, src, op)?;
         self.set(value, Spot::V(part));
         Ok(())
     }
 
-    fn converted(&mut self, from: Num, to: Num, x: Src) -> Result<Part, Fault> {
+    fn converted(&mut self, from: Num, to: Num, x: Src, op: &Op) -> Result<Part, Fault> {
         // A number that `f32` has exactly, and that has no instruction of its own.
         let single = match from {
             Num::F16 if to != Num::F32 => Some(self.valu_new("v_cvt_f32_f16", 1, &[x])?),
@@ -50,14 +50,14 @@ impl Select<'_> {
             | Num::U64 => None,
         };
         if let Some(single) = single {
-            return if to == Num::F32 { Ok(single) } else { self.converted(Num::F32, to, Src::V(single)) };
+            return if to == Num::F32 { Ok(single) } else { self.converted(Num::F32, to, Src::V(single), op) };
         }
         if let Some((name, words)) = instruction(from, to) {
             return self.valu_new(name, words, &[x]);
         }
         match (from, to) {
             (Num::Bf16, Num::F32) => self.valu_new("v_lshlrev_b32", 1, &[Src::Bits(16), x]),
-            (Num::F32, Num::Bf16) => self.bfloat(x),
+            (Num::F32, Num::Bf16) => self.bfloat(op, x),
             (Num::S64, Num::F64) => self.double_of_signed(x),
             (Num::U64, Num::F64) => self.double_of_unsigned(x),
             (Num::S64, Num::F32) => self.single_of_signed(x),
@@ -66,23 +66,12 @@ impl Select<'_> {
             (Num::F64, Num::U64) => self.saturated_unsigned(x),
             (Num::F32, Num::S64 | Num::U64) => {
                 let double = self.valu_new("v_cvt_f64_f32", 2, &[x])?;
-                self.converted(Num::F64, to, Src::V(double))
+                self.converted(Num::F64, to, Src::V(double), op)
             }
             (_, _) => Err(Fault::Refused(format!(
                 "there is no conversion of {from} to {to}, and the lowering of tiles makes none"
             ))),
         }
-    }
-
-    /// An `f32` as a `bf16`, rounded to nearest even.
-    fn bfloat(&mut self, x: Src) -> Result<Part, Fault> {
-        let x = Src::V(self.in_vector(x, 1)?);
-        let even = self.valu_new("v_bfe_u32", 1, &[x, Src::Bits(16), Src::Bits(1)])?;
-        let sum = self.valu_new("v_add3_u32", 1, &[x, Src::V(even), Src::Bits(0x7fff)])?;
-        let quiet = self.valu_new("v_or_b32", 1, &[Src::Bits(0x40_0000), x])?;
-        let nan = self.compare_new("v_cmp_u_f32", [x, x])?;
-        let rounded = self.choose(nan, Src::V(quiet), Src::V(sum))?;
-        self.valu_new("v_lshrrev_b32", 1, &[Src::Bits(16), Src::V(rounded)])
     }
 }
 

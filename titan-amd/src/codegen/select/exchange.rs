@@ -13,7 +13,8 @@ use super::{Select, Spot, Src};
 use crate::codegen::error::{Done, Fault, first};
 use crate::codegen::machine_ir::Part;
 use crate::isa::{Field, Form, Operand as Isa};
-use titan_core::lane::{Op, Shuffle, Vote};
+use std::collections::BTreeSet;
+use titan_core::lane::{Op, OpKind, Shuffle, Vote};
 
 impl Select<'_> {
     pub(super) fn shuffle(&mut self, shuffle: Shuffle, op: &Op) -> Done {
@@ -31,9 +32,11 @@ impl Select<'_> {
             Shuffle::Xor(n @ 1..4) => self.within_four(src, n)?,
             Shuffle::Xor(n @ 4..32) => self.within_half(src, n)?,
             Shuffle::Xor(n @ 32..64) => {
-                let lane = self.lane_number()?;
-                let from = self.valu_new("v_xor_b32", 1, &[Src::Bits(n.into()), lane])?;
-                self.of_lane(src, Src::V(from))?
+                let known = self.partners.iter().find(|(of, _)| *of == n);
+                let Some((_, at)) = known.copied() else {
+                    return Err(Fault::Defect("a shuffle without the number of the other lane".to_owned()));
+                };
+                self.at_address(src, at)?
             }
             Shuffle::Up(n @ 1..64) => {
                 let lane = self.lane_number()?;
@@ -52,6 +55,23 @@ impl Select<'_> {
             }
         };
         self.set(value, Spot::V(out));
+        Ok(())
+    }
+
+    /// Computes, at the start of the kernel, four times the number of the other lane for each shuffle that exchanges across 32 lanes.
+    pub(super) fn partners(&mut self) -> Done {
+        let mut all: BTreeSet<u32> = BTreeSet::new();
+        self.func.walk(&mut |_, op| {
+            if let OpKind::Shuffle(Shuffle::Xor(n @ 32..64)) = op.kind {
+                all.insert(n);
+            }
+        });
+        for n in all {
+            let lane = self.lane_number()?;
+            let from = self.valu_new("v_xor_b32", 1, &[Src::Bits(n.into()), lane])?;
+            let at = self.valu_new("v_lshlrev_b32", 1, &[Src::Bits(2), Src::V(from)])?;
+            self.partners.push((n, at));
+        }
         Ok(())
     }
 
@@ -78,8 +98,13 @@ impl Select<'_> {
     }
 
     fn of_lane(&mut self, src: Src, lane: Src) -> Result<Part, Fault> {
-        let src = self.in_vector(src, 1)?;
         let at = self.valu_new("v_lshlrev_b32", 1, &[Src::Bits(2), lane])?;
+        self.at_address(src, at)
+    }
+
+    /// What the lane has of which an address is four times the number.
+    fn at_address(&mut self, src: Src, at: Part) -> Result<Part, Fault> {
+        let src = self.in_vector(src, 1)?;
         let out = self.fresh(crate::codegen::machine_ir::File::V, 1);
         self.row("ds_bpermute_b32", &[out.into(), at.into(), src.into()])?;
         Ok(out)

@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | subnormals | are kept: the descriptor of the kernel says so |
-//! | minimum, maximum | the instructions give a NaN if an operand is a signalling one (ISA §12.7, `V_MIN_F32`, IEEE mode), so an operand that could be one is made quiet before |
+//! | minimum, maximum | the other operand, if one is a NaN; so the kernel does not run in IEEE mode, in which they return a signalling NaN as a quiet one (ISA §12.7, `V_MIN_F32`) |
 //! | `f16` quotients | those of `f32`, rounded again: 24 ≥ 2 · 11 + 2 bits keep a quotient away from ties (Figueroa, "When is double rounding innocuous?", 1995) |
 //! | `bf16` | has only its sign: sums and products are done in `f32` by the lowering of tiles |
 
@@ -11,7 +11,7 @@ use super::{Select, Src};
 use crate::codegen::error::{Done, Fault, first, three, two};
 use crate::codegen::machine_ir::{File, Part};
 use titan_core::ir::Pred as Cmp;
-use titan_core::lane::{FloatBin, FloatTy, FloatUn, Op, OpKind, Value};
+use titan_core::lane::{FloatBin, FloatTy, FloatUn, Op, Value};
 
 fn no_bf16<T>() -> Result<T, Fault> {
     Err(Fault::Refused("there is no arithmetic on `bf16`, and the lowering of tiles makes none".to_owned()))
@@ -99,8 +99,10 @@ const fn words(ty: FloatTy) -> u8 {
 
 impl Select<'_> {
     pub(super) fn float_op(&mut self, bin: FloatBin, ty: FloatTy, op: &Op) -> Done {
-        let (value, args) = (first(&op.results)?, two(&op.args)?);
-        let [a, b] = self.srcs(args)?;
+        if matches!(bin, FloatBin::Min | FloatBin::Max) && ty == FloatTy::F32 {
+            return self.extreme(bin, op);
+        }
+        let (value, [a, b]) = (first(&op.results)?, self.srcs(two(&op.args)?)?);
         let part = match (bin, ty) {
             (_, FloatTy::Bf16) => return no_bf16(),
             (FloatBin::Div, FloatTy::F32) => self.divide_single(a, b)?,
@@ -112,13 +114,8 @@ impl Select<'_> {
                 self.valu_new("v_cvt_f16_f32", 1, &[Src::V(quotient)])?
             }
             (FloatBin::Sub, FloatTy::F64) => self.negated("v_add_f64", 2, &[a, b], 2)?,
-            (FloatBin::Min | FloatBin::Max, _) => {
-                let (a, b) = (self.quiet(args[0], a, ty)?, self.quiet(args[1], b, ty)?);
-                self.plain(bin, ty, [a, b])?
-            }
-            (FloatBin::Add | FloatBin::Mul, _) | (FloatBin::Sub, FloatTy::F16 | FloatTy::F32) => {
-                self.plain(bin, ty, [a, b])?
-            }
+            (FloatBin::Add | FloatBin::Mul | FloatBin::Min | FloatBin::Max, _)
+            | (FloatBin::Sub, FloatTy::F16 | FloatTy::F32) => self.plain(bin, ty, [a, b])?,
         };
         self.set(value, super::Spot::V(part));
         Ok(())
@@ -128,17 +125,6 @@ impl Select<'_> {
         match binary(bin, ty) {
             Some(name) => self.valu_new(name, words(ty), &srcs),
             None => no_bf16(),
-        }
-    }
-
-    /// A number as an operand of a minimum: a NaN is made quiet, unless it is known to be.
-    fn quiet(&mut self, value: Value, src: Src, ty: FloatTy) -> Result<Src, Fault> {
-        let sign = |op: &Op| matches!(op.kind, OpKind::FloatUn(FloatUn::Neg | FloatUn::Abs, _));
-        let float = |op: &Op| matches!(op.kind, OpKind::Float(..) | OpKind::Fma(_) | OpKind::FloatUn(..));
-        let computed = self.func.def_op(value).is_some_and(|op| float(op) && !sign(op));
-        match binary(FloatBin::Max, ty) {
-            Some(name) if !computed => Ok(Src::V(self.valu_new(name, words(ty), &[src, src])?)),
-            Some(_) | None => Ok(src),
         }
     }
 

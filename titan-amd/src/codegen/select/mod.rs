@@ -6,8 +6,10 @@
 //! | `emit` | instructions with operands that their encodings allow |
 //! | `control`, `loops`, `leave` | structured control flow as blocks, branches and masks of active lanes |
 //! | `int`, `wide`, `divide` | integers of 32 and of 64 bits, quotients |
-//! | `float`, `root`, `convert`, `long` | floats, quotients and square roots, conversions, those of 64-bit integers |
+//! | `extreme` | minima and maxima of many numbers |
+//! | `float`, `root`, `convert`, `bfloat`, `long` | floats, quotients and square roots, conversions, those to `bf16` and of 64-bit integers |
 //! | `known` | values that are constants, although loops carry them |
+//! | `uses` | the operations that read each value |
 //! | `words` | indices, selection, packing |
 //! | `memory`, `atomic`, `swap` | loads, stores, atomic updates, compare-and-swap of 16 bits |
 //! | `buffer` | loads from buffers, which are bounded |
@@ -36,12 +38,14 @@
 //! stores to buffers. Operations that only other machines have are errors.
 
 mod atomic;
+mod bfloat;
 mod buffer;
 mod control;
 mod convert;
 mod divide;
 mod emit;
 mod exchange;
+mod extreme;
 mod float;
 mod int;
 mod known;
@@ -54,6 +58,7 @@ mod root;
 mod swap;
 mod table;
 mod tuples;
+mod uses;
 mod wide;
 mod words;
 
@@ -62,11 +67,13 @@ use super::machine_ir::{Block, BlockData, Code, File, Inst, Kind, Operand, Part,
 use crate::isa::Operand as Isa;
 use control::Frame;
 pub use matrix::matrix_row;
+use std::collections::BTreeMap;
 use titan_core::ir::Loc;
 use titan_core::lane::uniform::{self, Level, Uniformity};
 use titan_core::lane::{Block as Region, Func, Op, Ty, Value};
 use titan_core::launch::abi;
 use tuples::Tuples;
+use uses::Uses;
 
 /// The address of the arguments, at the start of the kernel: LLVM, "Initial Kernel Execution State".
 pub(crate) const KERNARG: Isa = Isa::S(0, 2);
@@ -127,6 +134,7 @@ pub(crate) struct Selected {
 /// Selects the instructions of a function.
 pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Fault> {
     let (offsets, bytes) = abi::offsets(&func.slots);
+    let uses = Uses::of(func);
     let mut select = Select {
         func,
         target,
@@ -146,14 +154,21 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         region: func.body,
         accumulators: Vec::new(),
         made: Vec::new(),
-        selectors: Vec::new(),
+        kept: Vec::new(),
         row_of_loads: None,
         gathering: Vec::new(),
         placed: Vec::new(),
+        joined: extreme::joined(func, &uses),
+        uses,
+        numbers: BTreeMap::new(),
+        uppers: BTreeMap::new(),
+        outside: Vec::new(),
+        partners: Vec::new(),
     };
     select.end = select.new_block();
     let entry = select.new_block();
     select.place(entry);
+    select.partners()?;
     if select.block(func.body)? {
         return Err(Fault::Defect("a function ends in a `return`".to_owned()));
     }
@@ -161,6 +176,7 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
     select.depth = 0;
     select.place(end);
     select.row("s_endpgm", &[])?;
+    select.code.order.append(&mut select.outside);
     Ok(Selected { code: select.code, reads_grid: select.reads_grid })
 }
 
@@ -196,14 +212,25 @@ pub(super) struct Select<'a> {
     accumulators: Vec<Reg>,
     /// The operands that were gathered in tuples, with the regions in which they were.
     made: Vec<(Region, Vec<Value>, Part)>,
-    /// The operands of `v_perm_b32` that select bytes, with the regions in which they were made.
-    selectors: Vec<(Region, u64, Part)>,
+    /// Constants in scalar registers, with the regions in which they were made.
+    kept: Vec<(Region, u64, Part)>,
     /// The masked loads at the end of the current block.
     row_of_loads: Option<memory::Loads>,
     /// The tuples of accumulators whose elements operations write one by one, by the number of their list.
     gathering: Vec<(usize, Part)>,
     /// The values that are there.
     placed: Vec<Value>,
+    uses: Uses,
+    /// Of each value, whether it is an extreme that is computed together with another one.
+    joined: Vec<bool>,
+    /// The operands of conversions to `bf16` of which it is known whether they need no test for NaN.
+    numbers: BTreeMap<Value, bool>,
+    /// The registers whose upper halves are values of 16 bits.
+    uppers: BTreeMap<Value, Part>,
+    /// Blocks that are executed seldom, and are placed behind all others.
+    outside: Vec<Block>,
+    /// For each distance across 32 lanes, four times the number of the lane at that distance.
+    partners: Vec<(u32, Part)>,
 }
 
 impl Select<'_> {

@@ -202,6 +202,9 @@ impl Select<'_> {
 
     /// The word in a vector register of which a value is a half, and which one.
     fn half_of(&self, value: Value) -> Result<Option<(Part, bool)>, Fault> {
+        if let Some(part) = self.uppers.get(&value) {
+            return Ok(Some((*part, true)));
+        }
         let Some(op) = self.func.def_op(value).filter(|op| op.kind == OpKind::Unpack) else { return Ok(None) };
         let ([word], [low, high]) = (op.args.as_slice(), op.results.as_slice()) else { return Ok(None) };
         let is_word = self.func.ty(*word) == Ty::B32 && (value == *low || value == *high);
@@ -217,16 +220,19 @@ impl Select<'_> {
         let bytes = |second: u64, upper: bool| second + if upper { 2 } else { 0 };
         let (low_at, high_at) = (bytes(0, of_high), bytes(4, to_high));
         let select = low_at | (low_at + 1) << 8 | high_at << 16 | (high_at + 1) << 24;
-        let known = self.selectors.iter().find(|(region, bits, _)| *region == self.region && *bits == select);
-        let select = match known {
-            Some((_, _, part)) => *part,
-            None => {
-                let part = self.scalar_constant(select, 1)?;
-                self.selectors.push((self.region, select, part));
-                part
-            }
-        };
+        let select = self.kept_constant(select)?;
         self.valu_new("v_perm_b32", 1, &[Src::V(high), Src::V(low), Src::S(select)])
+    }
+
+    /// A constant in a scalar register that all instructions of the region share.
+    pub(super) fn kept_constant(&mut self, bits: u64) -> Result<Part, Fault> {
+        let known = self.kept.iter().find(|(region, known, _)| *region == self.region && *known == bits);
+        if let Some((_, _, part)) = known {
+            return Ok(*part);
+        }
+        let part = self.scalar_constant(bits, 1)?;
+        self.kept.push((self.region, bits, part));
+        Ok(part)
     }
 
     /// The low bytes of four words as one word, the first one lowest.

@@ -283,7 +283,8 @@ fn load_from_buffer(bytes: u8, n: u8, offset: u16) -> titan_core::lane::Func {
     let (thread, back) = (b.one(OpKind::ThreadId, &[]), b.i64(-1024));
     // It begins before all operands: what is added to the address and the lane's offset makes up for that.
     let first = b.add(first, back);
-    let buffer = b.op(AmdOp::Buffer, &[first]);
+    let whole = b.i32(i32::MIN);
+    let buffer = b.op(AmdOp::Buffer, &[first, whole]);
     let (step, own) = (b.mul(program, threads), b.mul(thread, size));
     let own = b.add_const(own, 1024);
     let absent = cases::load(&mut b, Ty::Pred, from, 2);
