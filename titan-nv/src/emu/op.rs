@@ -3,6 +3,7 @@
 //! Names are resolved: registers are numbers, arithmetic is a function of one thread's operands, labels are positions.
 
 use super::async_op::{BulkOp, GroupMma, Reach};
+use super::lane::warp::WarpFn;
 use super::lane::{LaneFn, Mode};
 use super::maps::MapScope;
 use super::mma::MmaShape;
@@ -135,6 +136,8 @@ pub(crate) enum Op {
     Lane {
         f: LaneFn,
         mode: Mode,
+        /// The same for all threads of a warp at once, if there is a faster way.
+        all: Option<WarpFn>,
         dst: Dst,
         src: [Src; 3],
     },

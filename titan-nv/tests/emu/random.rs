@@ -135,6 +135,10 @@ fn floats_round_like_the_machine() {
     random("cvt.rn.f32.u64 %r, %x0;", 1, |o| u64::from((o[0] as f32).to_bits()));
     random("cvt.rn.f32.s64 %r, %x0;", 1, |o| u64::from((o[0] as i64 as f32).to_bits()));
     random("cvt.rn.f32.f64 %r, %x0;", 1, |o| canonical(f64::from_bits(o[0]) as f32));
+    // The same for warps of which not all threads execute the instruction.
+    let odd = |body: &str| format!("setp.lt.u32 %q0, %a3, 0x80000000; @%q0 {body} @!%q0 {body}");
+    random(&odd("fma.rn.f32 %r, %a0, %a1, %a2;"), 4, |o| canonical(titan_core::num::fma(x(o, 0), x(o, 1), x(o, 2))));
+    random(&odd("mul.f32 %r, %a0, %a1;"), 4, |o| canonical(x(o, 0) * x(o, 1)));
     // One operation on pairs of halves, each half in f64.
     let half = |x: u64| titan_core::num::f16_to_f64(x as u16);
     random("fma.rn.f16 %s, %h0, %h1, %h2;", 3, |o| {
@@ -172,4 +176,26 @@ fn directed_roundings_enclose_the_result() {
             });
         }
     }
+}
+
+/// Sums of products that cancel, vanish, overflow, or lie next to the middle of two results.
+#[test]
+fn sums_of_products_round_once() {
+    let magnitudes =
+        [0x0000_0000, 0x0000_0001, 0x0080_0000, 0x337F_FFFF, 0x3380_0000, 0x3380_0001, 0x3F80_0000, 0x3F80_0001];
+    let more = [0x3F7F_FFFF, 0x4B80_0000, 0x4B80_0001, 0x7F7F_FFFF, 0x7F80_0000, 0x7FC0_0000, 0x7F80_0001, 0x00FF_FFFF];
+    let edges: Vec<u64> = magnitudes.into_iter().chain(more).flat_map(|x: u64| [x, x | 0x8000_0000]).collect();
+    let mut operands = Vec::new();
+    for a in &edges {
+        for b in &edges {
+            operands.extend(edges.iter().map(|c| [*a, *b, *c]));
+        }
+    }
+    let number = |bits: u64| f32::from_bits(w(bits));
+    let want = |[a, b, c]: [u64; 3]| {
+        let sum = titan_core::num::fma(number(a), number(b), number(c));
+        u64::from(if sum.is_nan() { 0x7FFF_FFFF } else { sum.to_bits() })
+    };
+    let threads: Vec<(&[u64], u64)> = operands.iter().map(|o| (&o[..], want(*o))).collect();
+    check("sm_80", &[("fma.rn.f32 %r, %a0, %a1, %a2;", &threads)]);
 }

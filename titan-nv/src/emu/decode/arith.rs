@@ -2,7 +2,7 @@
 
 use super::{Decoded, Decoder};
 use crate::emu::error::EmuError;
-use crate::emu::lane::{LaneFn, Mode, Rnd, approx, float, half, int};
+use crate::emu::lane::{LaneFn, Mode, Rnd, approx, float, half, int, warp};
 use crate::emu::op::{Op, Src};
 use crate::emu::ty::{Kind, Ty};
 
@@ -31,7 +31,7 @@ impl Decoder<'_> {
     }
 
     pub(super) fn lane(&self, f: LaneFn, mode: Mode, dst: Ty, srcs: [Src; 3]) -> Decoded {
-        Ok(Op::Lane { f, mode, dst: self.dst(0, dst)?, src: srcs })
+        Ok(Op::Lane { f, mode, all: None, dst: self.dst(0, dst)?, src: srcs })
     }
 
     fn integer_op(&mut self, op: &str) -> Decoded {
@@ -265,7 +265,8 @@ impl Decoder<'_> {
             _ => half::arithmetic(name, ty).filter(|_| !matches!(op, "ex2" | "tanh")),
         };
         let f = f.filter(|_| !full || ty == Ty::F32).ok_or_else(|| self.bad_type(ty))?;
-        self.lane(f, mode, ty, self.srcs(1, n, ty)?)
+        let all = warp::function(name, ty, mode).filter(|_| !approx && !full);
+        Ok(Op::Lane { f, mode, all, dst: self.dst(0, ty)?, src: self.srcs(1, n, ty)? })
     }
 
     /// Checks that a floating-point instruction has the modifiers that it must have, and no others.

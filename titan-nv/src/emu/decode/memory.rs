@@ -22,7 +22,7 @@ impl Decoder<'_> {
             "createpolicy" => {
                 // A cache policy is only a hint; its value is not used.
                 let dst = self.dst(0, Ty::B64)?;
-                Ok(Op::Lane { f: |_, _, _, _| 0, mode: Mode::default(), dst, src: [Src::Imm(0); 3] })
+                Ok(Op::Lane { f: |_, _, _, _| 0, mode: Mode::default(), all: None, dst, src: [Src::Imm(0); 3] })
             }
             "prefetch" => self.prefetch(),
             _ => Ok(Op::Nop),

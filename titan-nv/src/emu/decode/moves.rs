@@ -120,7 +120,7 @@ impl Decoder<'_> {
             _ => 0,
         };
         mode.aux = convert::pack(to, from, integral, widen);
-        Ok(Op::Lane { f: convert::scalar, mode, dst, src: [src, Src::Imm(0), Src::Imm(0)] })
+        Ok(Op::Lane { f: convert::scalar, mode, all: None, dst, src: [src, Src::Imm(0), Src::Imm(0)] })
     }
 
     /// Checks that a conversion has a rounding modifier exactly if it needs one, and of the right kind.

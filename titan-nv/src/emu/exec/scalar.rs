@@ -29,12 +29,15 @@ fn map(f: LaneFn, mode: Mode, active: u32, [a, b, c]: [&Lanes; 3]) -> Lanes {
 impl Cluster<'_> {
     pub(super) fn scalar(&mut self, who: Who, op: &Op) -> Run<Step> {
         match op {
-            Op::Lane { f, mode, dst, src } => {
+            Op::Lane { f, mode, all, dst, src } => {
                 let ((a, da), (b, db), (c, dc)) =
                     (self.lanes(who.warp, src[0]), self.lanes(who.warp, src[1]), self.lanes(who.warp, src[2]));
                 let ok = da & db & dc;
                 self.strict(who, ok, src)?;
-                let out = map(*f, *mode, who.active, [&a, &b, &c]);
+                let out = match all {
+                    Some(all) if who.active == u32::MAX => all([&a, &b, &c]),
+                    Some(_) | None => map(*f, *mode, who.active, [&a, &b, &c]),
+                };
                 self.warps[who.warp].set_reg(*dst, who.active, &out, ok);
             }
             Op::Setp { .. } => self.setp(who, op)?,

@@ -12,6 +12,7 @@
 //! | [`half`] | f16, bf16 and their pairs |
 //! | [`approx`] | the approximating functions, computed with the accuracy of f64 |
 //! | [`convert`] | `cvt` |
+//! | [`warp`] | sums and products of f32 for all threads of a warp at once |
 
 pub(crate) mod approx;
 pub(crate) mod convert;
@@ -19,6 +20,7 @@ pub(crate) mod float;
 pub(crate) mod format;
 pub(crate) mod half;
 pub(crate) mod int;
+pub(crate) mod warp;
 
 /// The rounding of an inexact result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
