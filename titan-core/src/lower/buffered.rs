@@ -111,8 +111,8 @@ impl Lower<'_> {
     }
 
     /// The number of bytes up to the end of the last row of a tile that is inside of the tensor, if a loop changes how many rows are. Then the
-    /// buffer ends there, and no load needs a condition for its row: rows do not overlap, which a launch checks
-    /// ([`crate::artifact::Assumption::Apart`]).
+    /// buffer ends there, and no load needs a condition for its row: rows do not overlap, and offsets of all rows of a tile fit in 31 bits, also of
+    /// those that the tensor has not. A launch checks both ([`crate::artifact::Assumption::Apart`]).
     ///
     /// ```text
     /// rows = min(max(left, 0), rows of a tile)
@@ -150,7 +150,7 @@ impl Lower<'_> {
         let all = self.b.mul(rows, stride);
         let end = self.b.int(IntBin::Sub, all, gap);
         left[row] = None;
-        self.apart.insert((view.param, axis.into()));
+        self.apart.insert((view.param, axis.into(), extents[row]));
         Some(self.b.int(IntBin::MaxS, end, none))
     }
 
