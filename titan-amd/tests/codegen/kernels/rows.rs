@@ -73,6 +73,16 @@ impl TensorFacts for Facts<'_> {
     }
 }
 
+#[test]
+fn rows_with_other_padding_may_overlap() {
+    let text = TEXT.replace("%pad = const 0.0", "%pad = const 1.0");
+    let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?}")).remove(0);
+    let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:?}"));
+    let variants = compile(&kernel, machine(), None).unwrap_or_else(|e| panic!("{e}"));
+    let apart = |assumption: &Assumption| matches!(assumption, Assumption::Apart { .. });
+    assert!(!variants.iter().any(|variant| variant.assumptions.iter().any(apart)), "no load is from a buffer");
+}
+
 /// Rows outside of the tensor are zeros, however far rows are apart, as long as the assumptions hold under which the code was made. The evaluation of the
 /// lane IR counts offsets as the code does, so that it would not tell.
 #[test]
