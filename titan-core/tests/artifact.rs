@@ -35,7 +35,7 @@ fn sample() -> Artifact {
             Assumption::Holds(HostExpr::Scalar(3)),
             Assumption::Index32,
             Assumption::Reach { param: 1, tile: vec![128, 64] },
-            Assumption::Apart { param: 1, axis: 0 },
+            Assumption::Apart { param: 1, axis: 0, rows: 64 },
             Assumption::SharedMemory { bytes: 163 << 10 },
             Assumption::TensorMap(map()),
             Assumption::TensorMap(MapParam {
@@ -291,9 +291,9 @@ fn assumptions_hold_or_do_not_and_say_what_they_are() {
     let reach = Assumption::Reach { param: 0, tile: vec![128, 64] };
     let sentence = "tiles of 128 × 64 of `a` lie within 2^31 bytes, and its rows within 2^32";
     assert_eq!((reach.text(&Words).as_str(), reach.sentence(&Words).as_str()), ("reach(a, 128 × 64)", sentence));
-    let apart = Assumption::Apart { param: 0, axis: 0 };
-    let sentence = "rows of `a` along axis 0 do not overlap, and are less than 2^31 bytes apart";
-    assert_eq!((apart.text(&Words).as_str(), apart.sentence(&Words).as_str()), ("apart(a, 0)", sentence));
+    let apart = Assumption::Apart { param: 0, axis: 0, rows: 64 };
+    let sentence = "rows of `a` along axis 0 do not overlap, and 64 of them lie within 2^31 bytes";
+    assert_eq!((apart.text(&Words).as_str(), apart.sentence(&Words).as_str()), ("apart(a, 0, 64)", sentence));
     assert!(Assumption::Aligned { param: 1, bytes: 16 }.holds(&good), "an absent tensor satisfies the assumption");
 }
 
@@ -382,7 +382,7 @@ fn variant() -> impl Strategy<Value = Variant> {
         any::<u32>().prop_map(|bytes| Assumption::SharedMemory { bytes }),
         (any::<u32>(), proptest::collection::vec(any::<u32>(), 0..5))
             .prop_map(|(param, tile)| Assumption::Reach { param, tile }),
-        any::<[u32; 2]>().prop_map(|[param, axis]| Assumption::Apart { param, axis }),
+        any::<[u32; 3]>().prop_map(|[param, axis, rows]| Assumption::Apart { param, axis, rows }),
         tensor_map().prop_map(Assumption::TensorMap),
     ];
     let texts = proptest::collection::vec(".{0,9}", 0..3);

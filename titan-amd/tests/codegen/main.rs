@@ -1,5 +1,7 @@
 //! The code generator: what it emits is executed by the emulator, and compared with what the lane IR says; its checkers refuse mutants.
 
+mod accumulators;
+mod bfloats;
 #[path = "../../../titan-nv/tests/emit/cases.rs"]
 #[allow(dead_code, reason = "some are of operations that only other machines have")]
 mod cases;

@@ -104,6 +104,124 @@ fn function(rng: &mut Rng) -> Func {
     b.finish().expect("well typed")
 }
 
+/// Operations in loops and branches, by factors in scalar registers that are computed there or outside; lanes leave the loops at different times.
+fn nested(rng: &mut Rng) -> Func {
+    let slots = vec![Slot::Address(0), Slot::Address(1), Slot::Scalar { param: 2, wide: false }];
+    let mut b = Builder::new("pairs", slots, THREADS as u32, 64);
+    let from = address(&mut b, 0, WORDS);
+    let to = address(&mut b, 1, RESULTS);
+    let thread = b.one(OpKind::ThreadId, &[]);
+    let scalar = b.one(OpKind::Slot(2), &[]);
+    let mut factors = vec![scalar];
+    let sums = loops(&mut b, rng, 0, (from, thread), &mut factors, &[scalar, scalar]);
+    let store = OpKind::Store { space: Space::Global, bytes: 4, n: 2, offset: 0, masked: false };
+    b.op(store, &[to, sums[0], sums[1]]);
+    b.terminate(OpKind::Return, &[]);
+    b.finish().expect("well typed")
+}
+
+/// A loop that carries two sums.
+fn loops(
+    b: &mut Builder,
+    rng: &mut Rng,
+    depth: u32,
+    (from, thread): (Value, Value),
+    factors: &mut Vec<Value>,
+    init: &[Value],
+) -> Vec<Value> {
+    let [lo, hi, step] = [0, 1 + rng.below(3) as i32, 1].map(|n| b.i32(n));
+    let (open, i, mut sums) = b.begin_for([lo, hi, step], init);
+    let known = factors.len();
+    let scalar = |b: &mut Builder, rng: &mut Rng, factors: &mut Vec<Value>| {
+        // A number that differs between iterations, in a scalar register.
+        let n = b.add_const(i, i64::from(rng.below(5)));
+        let by = b.i32(1 << 20);
+        let n = b.mul(n, by);
+        factors.push(b.add(factors[0], n));
+    };
+    scalar(b, rng, factors);
+    let limit = b.i32(rng.below(70) as i32);
+    let cond = b.cmp_u(Pred::Lt, thread, limit);
+    if rng.below(2) == 0 {
+        let mut open = b.begin_if(cond, &[Ty::B32, Ty::B32]);
+        scalar(b, rng, factors);
+        let own = if depth < 2 {
+            loops(b, rng, depth + 1, (from, thread), factors, &sums)
+        } else {
+            vec![add(b, sums[0], sums[1]), sums[1]]
+        };
+        factors.pop();
+        match rng.below(3) {
+            0 => b.terminate(OpKind::Break(0), &own),
+            1 => b.terminate(OpKind::Continue(0), &own),
+            _ => b.terminate(OpKind::Yield, &own),
+        }
+        b.begin_else(&mut open);
+        b.terminate(OpKind::Yield, &sums);
+        sums = b.end(open);
+        scalar(b, rng, factors);
+    }
+    if depth < 2 && rng.below(2) == 0 {
+        sums = loops(b, rng, depth + 1, (from, thread), factors, &sums);
+    }
+    let mut values = Vec::new();
+    for n in 0..2 {
+        let load =
+            OpKind::Load { space: Space::Global, bytes: 4, n: 4, offset: 16 * (n + 2 * depth as i32), masked: false };
+        values.extend(b.op(load, &[from]));
+    }
+    for _ in 0..2 {
+        adjacent(b, rng, &mut values, factors);
+    }
+    if rng.below(2) == 0 {
+        factors.push(values[3]);
+        let [low, high] = [0, 4].map(|at| sum(b, &values[at..at + 4]));
+        sums = vec![add(b, sums[0], low), add(b, sums[1], high)];
+        factors.pop();
+    } else {
+        let total = sum(b, &values);
+        sums[0] = b.one(OpKind::Fma(FloatTy::F32), &[sums[0], scalar_of(factors), total]);
+        sums[1] = b.one(OpKind::Fma(FloatTy::F32), &[sums[1], scalar_of(factors), values[5]]);
+    }
+    factors.truncate(known);
+    b.terminate(OpKind::Continue(0), &sums);
+    b.end(open)
+}
+
+fn scalar_of(factors: &[Value]) -> Value {
+    factors[factors.len() - 1]
+}
+
+#[test]
+fn pairs_of_loops_compute_what_single_operations_do() {
+    let (mut pairs, mut single) = ([0; 3], 0);
+    for seed in 0..test_depth::cases(2000, 120) {
+        let mut rng = Rng::new(seed as u64);
+        let func = nested(&mut rng);
+        let ready = Ready::new(&func).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        let insts = ready.emitted.code.order.iter().flat_map(|block| ready.emitted.code.insts(*block)).map(Inst::name);
+        for name in insts {
+            for (count, packed) in pairs.iter_mut().zip(["v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"]) {
+                *count += usize::from(name == packed);
+            }
+            single += usize::from(matches!(name, "v_add_f32" | "v_mul_f32" | "v_fma_f32"));
+        }
+        let number = |rng: &mut Rng| f32::from(rng.below(4001) as u16) / 370.0 - 5.0;
+        let tensor = |bytes: Vec<u8>| {
+            let extents = vec![bytes.len() as u32 / 4];
+            Some(Tensor { elem: Elem::F32, extents, strides: vec![1], bytes, skip: 0 })
+        };
+        let input = (0..THREADS * WORDS).flat_map(|_| number(&mut rng).to_le_bytes()).collect();
+        let tensors = [tensor(input), tensor(vec![0; (4 * THREADS * RESULTS) as usize]), None];
+        let launch = Launch { grid: [1; 3], tensors: &tensors, scalar: &|_| 0.75f32.to_bits().into() };
+        let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        let found = launch.emulated(&func, &ready, seed).unwrap_or_else(|e| panic!("{seed}: {e}"));
+        assert_eq!(launch.difference(&found, &wanted), None, "{seed}");
+    }
+    let all: usize = pairs.iter().sum();
+    assert!(all > single / 8, "{pairs:?} pairs, {single} single operations");
+}
+
 #[test]
 fn pairs_compute_what_single_operations_do() {
     let (mut pairs, mut single) = ([0; 3], 0);

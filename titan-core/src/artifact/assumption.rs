@@ -60,13 +60,15 @@ pub enum Assumption {
         /// The extents of the tile.
         tile: Vec<u32>,
     },
-    /// Tag 9, `u32` parameter, `u32` axis: neighbours along the axis are at least a line of elements along the last axis apart, and less than
-    /// 2³¹ bytes; also if there is only one.
+    /// Tag 9, `u32` parameter, `u32` axis, `u32` rows: neighbours along the axis are at least a line of elements along the last axis apart, and
+    /// this many of them lie within 2³¹ bytes; whatever the extent is, since offsets of rows that there are not must be behind those that there are.
     Apart {
         /// The tensor parameter.
         param: u32,
         /// The axis.
         axis: u32,
+        /// The extent of the tile along the axis.
+        rows: u32,
     },
 }
 
@@ -113,11 +115,11 @@ impl TensorFact<'_> {
         same_rank && elements.is_some_and(|elements| within(elements, 1 << 31)) && within(line, 1 << 32)
     }
 
-    /// Whether lines of elements along the last axis do not overlap if they are neighbours along an axis, and are less than 2³¹ bytes apart.
-    fn lines_are_apart(&self, axis: u32) -> bool {
+    /// Whether lines of elements along the last axis do not overlap if they are neighbours along an axis, and a number of them lie within 2³¹ bytes.
+    fn lines_are_apart(&self, axis: u32, rows: u32) -> bool {
         let stride = usize::try_from(axis).ok().and_then(|axis| self.strides.get(axis)).map(|n| i128::from(*n));
         let line = self.extents.last().zip(self.strides.last()).map(|(n, by)| i128::from(*n) * i128::from(*by));
-        let within = |stride: i128| stride * i128::from(self.elem_bits) / 8 < 1 << 31;
+        let within = |stride: i128| stride * i128::from(rows) * i128::from(self.elem_bits) / 8 <= 1 << 31;
         stride.zip(line).is_some_and(|(stride, line)| stride >= line.max(0) && within(stride))
     }
 
@@ -165,7 +167,9 @@ impl Assumption {
             Assumption::SharedMemory { bytes } => *bytes <= facts.shared_memory(),
             Assumption::TensorMap(map) => facts.tensor_map(map).is_ok(),
             Assumption::Reach { param, tile } => facts.tensor(*param).is_none_or(|t| t.reaches(tile)),
-            Assumption::Apart { param, axis } => facts.tensor(*param).is_none_or(|t| t.lines_are_apart(*axis)),
+            Assumption::Apart { param, axis, rows } => {
+                facts.tensor(*param).is_none_or(|t| t.lines_are_apart(*axis, *rows))
+            }
         }
     }
 
@@ -230,8 +234,9 @@ impl Assumption {
             Assumption::Reach { param: p, tile } => {
                 format!("tiles of {} of `{}` lie within 2^31 bytes, and its rows within 2^32", boxes(tile), param(p))
             }
-            Assumption::Apart { param: p, axis } => {
-                format!("rows of `{}` along axis {axis} do not overlap, and are less than 2^31 bytes apart", param(p))
+            Assumption::Apart { param: p, axis, rows } => {
+                let p = param(p);
+                format!("rows of `{p}` along axis {axis} do not overlap, and {rows} of them lie within 2^31 bytes")
             }
         }
     }
@@ -252,7 +257,7 @@ impl Assumption {
             Assumption::SharedMemory { bytes } => format!("shared_memory({bytes})"),
             Assumption::TensorMap(map) => format!("tensor_map({}, {})", param(&map.param), map.boxes()),
             Assumption::Reach { param: p, tile } => format!("reach({}, {})", param(p), boxes(tile)),
-            Assumption::Apart { param: p, axis } => format!("apart({}, {axis})", param(p)),
+            Assumption::Apart { param: p, axis, rows } => format!("apart({}, {axis}, {rows})", param(p)),
         }
     }
 }

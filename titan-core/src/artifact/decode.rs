@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
                 param: self.u32(what)?,
                 tile: self.list::<4, _>("the extents of a tile", |r| r.u32("an extent"))?,
             },
-            9 => Assumption::Apart { param: self.u32(what)?, axis: self.u32(what)? },
+            9 => Assumption::Apart { param: self.u32(what)?, axis: self.u32(what)?, rows: self.u32(what)? },
             _ => return Err(malformed("an assumption of an unknown kind", at)),
         })
     }

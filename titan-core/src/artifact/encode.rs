@@ -142,7 +142,7 @@ impl Writer {
                 self.0.extend(by.to_le_bytes());
                 return;
             }
-            Assumption::Apart { param, axis } => (9, &[*param, *axis]),
+            Assumption::Apart { param, axis, rows } => (9, &[*param, *axis, *rows]),
             Assumption::Index32 => (4, &[]),
             Assumption::SharedMemory { bytes } => (6, &[*bytes]),
             Assumption::Holds(expr) => {

@@ -22,7 +22,7 @@ pub(super) fn of(kernel: &Kernel, made: Made, code: Code, granted: u32) -> Varia
     let asked = kernel.sig.requires.len();
     let of_arguments = if schedule.arguments.aligned() { assumptions(&rings, &plan, asked) } else { Vec::new() };
     let reach = |(param, tile): (u32, Vec<u32>)| Assumption::Reach { param, tile };
-    let apart = |(param, axis): (u32, u32)| Assumption::Apart { param, axis };
+    let apart = |(param, axis, rows): (u32, u32, u32)| Assumption::Apart { param, axis, rows };
     let of_tiles = lowered.reaches.into_iter().map(reach).chain(lowered.apart.into_iter().map(apart));
     let on_device = (granted > 0).then_some(Assumption::SharedMemory { bytes: granted });
     let of_launch = pays.map(Assumption::Holds);

@@ -47,6 +47,8 @@ pub(super) struct Buffered {
     /// The number of coordinates inside the tensor from the tile's first one on, where the tile is not known to be inside.
     left: Vec<Option<Reg>>,
     exists: Option<Reg>,
+    /// What a launch checks of the rows if the buffer ends at the last one: as [`super::Lowered::apart`].
+    apart: Option<(u32, u32, u32)>,
 }
 
 impl Lower<'_> {
@@ -85,8 +87,9 @@ impl Lower<'_> {
         let (base, step) = self.base(view, starts);
         let whole = self.b.i32(lane::amd::BYTES.cast_signed());
         let is_at = self.b.func().constant(step) == Some(0);
-        let bytes = if is_at { self.bytes_of_rows(view, layout, &strides, &mut left) } else { None };
-        let buffer = self.b.op(AmdOp::Buffer, &[base, bytes.unwrap_or(whole)]);
+        let rows = if is_at { self.bytes_of_rows(view, layout, &strides, &mut left) } else { None };
+        let (bytes, apart) = rows.map_or((whole, None), |(bytes, apart)| (bytes, Some(apart)));
+        let buffer = self.b.op(AmdOp::Buffer, &[base, bytes]);
         Some(Buffered {
             param: view.param,
             elem: view.elem,
@@ -97,6 +100,7 @@ impl Lower<'_> {
             strides,
             left,
             exists,
+            apart,
         })
     }
 
@@ -111,8 +115,8 @@ impl Lower<'_> {
     }
 
     /// The number of bytes up to the end of the last row of a tile that is inside of the tensor, if a loop changes how many rows are. Then the
-    /// buffer ends there, and no load needs a condition for its row: rows do not overlap, which a launch checks
-    /// ([`crate::artifact::Assumption::Apart`]).
+    /// buffer ends there, and no load needs a condition for its row: rows do not overlap, and offsets of all rows of a tile fit in 31 bits, also of
+    /// those that the tensor has not. A launch checks both ([`crate::artifact::Assumption::Apart`]).
     ///
     /// ```text
     /// rows = min(max(left, 0), rows of a tile)
@@ -125,7 +129,7 @@ impl Lower<'_> {
         layout: &Layout,
         strides: &[Option<Reg>],
         left: &mut [Option<Reg>],
-    ) -> Option<Reg> {
+    ) -> Option<(Reg, (u32, u32, u32))> {
         let extents = layout.extents();
         let (last, row) = (extents.len() - 1, extents.len().checked_sub(2)?);
         let [stride, None] = strides[row..] else { return None };
@@ -150,8 +154,7 @@ impl Lower<'_> {
         let all = self.b.mul(rows, stride);
         let end = self.b.int(IntBin::Sub, all, gap);
         left[row] = None;
-        self.apart.insert((view.param, axis.into()));
-        Some(self.b.int(IntBin::MaxS, end, none))
+        Some((self.b.int(IntBin::MaxS, end, none), (view.param, axis.into(), extents[row])))
     }
 
     /// The extents of a tile of a view along the axes of its parameter, if those of the view are some of these in their order.
@@ -252,6 +255,7 @@ impl Lower<'_> {
         let args = [&from.buffer[..], &[at, from.step]].concat();
         let loaded = self.b.op(AmdOp::BufferLoad { bytes, n: count, offset }, &args);
         self.reaches.insert((from.param, from.tile.clone()));
+        self.apart.extend(from.apart);
         Some(if bits == 64 { loaded } else { self.unpack(from.elem, &loaded, bytes, n) })
     }
 

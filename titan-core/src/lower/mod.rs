@@ -81,8 +81,8 @@ pub struct Lowered {
     pub conflicts: Vec<(Loc, u32)>,
     /// The tensors of which tiles of these extents are loaded by offsets of 31 bits.
     pub reaches: Vec<(u32, Vec<u32>)>,
-    /// The tensors and their axes along which rows are taken not to overlap, and to be less than 2³¹ bytes apart.
-    pub apart: Vec<(u32, u32)>,
+    /// The tensors and their axes along which rows are taken not to overlap, and how many of them to lie within 2³¹ bytes.
+    pub apart: Vec<(u32, u32, u32)>,
 }
 
 /// Lowers a barrier program: a laid-out kernel whose rings were lowered to barriers.
@@ -170,7 +170,7 @@ struct Lower<'a> {
     /// As [`Lowered::reaches`].
     reaches: SortedSet<(u32, Vec<u32>)>,
     /// As [`Lowered::apart`].
-    apart: SortedSet<(u32, u32)>,
+    apart: SortedSet<(u32, u32, u32)>,
 }
 
 impl<'a> Lower<'a> {

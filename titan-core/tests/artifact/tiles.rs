@@ -20,10 +20,12 @@ fn the_bytes_of_a_tile_are_counted_from_its_first_element() {
 #[test]
 fn rows_that_overlap_or_are_far_away_are_told_from_others() {
     let holds = |axis: u32, extents, strides| {
-        Assumption::Apart { param: 0, axis }.holds(&Args { extents, strides, address: 0 })
+        Assumption::Apart { param: 0, axis, rows: 64 }.holds(&Args { extents, strides, address: 0 })
     };
-    assert!(holds(0, [128, 64], [64, 1]) && holds(0, [128, 64], [(1 << 30) - 1, 1]) && holds(0, [0, 0], [0, 1]));
+    let far = (1 << 31) / 2 / 64; // Rows of so many elements of two bytes.
+    assert!(holds(0, [128, 64], [64, 1]) && holds(0, [128, 64], [far, 1]) && holds(0, [0, 0], [0, 1]));
     assert!(!holds(0, [128, 64], [63, 1]) && !holds(0, [128, 64], [0, 1]) && !holds(0, [128, 64], [-64, 1]));
-    assert!(!holds(0, [128, 64], [1 << 30, 1]) && !holds(0, [1, 64], [0, 1]), "the distance counts also for one row");
+    assert!(!holds(0, [128, 64], [far + 1, 1]) && !holds(0, [1, 64], [0, 1]), "the distance counts also for one row");
+    assert!(!holds(0, [1, 64], [far + 1, 1]) && !holds(0, [20, 64], [1 << 29, 1]), "and for rows that there are not");
     assert!(!holds(2, [128, 64], [64, 1]) && !holds(0, [128, i64::MAX], [i64::MAX, i64::MAX]));
 }

@@ -9,5 +9,6 @@ mod guards;
 pub(crate) mod products;
 mod random;
 mod roles;
+mod rows;
 mod slots;
 mod tree;
