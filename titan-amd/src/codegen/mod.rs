@@ -73,7 +73,16 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 }
 
 fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
-    let mut selected = select::select(func, machine.name)?;
+    let selected = select::select(func, machine.name, true)?;
+    let guarded = selected.guarded;
+    match generated(func, machine, selected) {
+        // The blocks behind the end are farther away than any others, and a branch may not reach them.
+        Err(Fault::Limit(..)) if guarded => generated(func, machine, select::select(func, machine.name, false)?),
+        other => other,
+    }
+}
+
+fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> Result<Emitted, Fault> {
     conditions::fuse(&mut selected.code);
     clean::clean(&mut selected.code);
     let allocated = allocated(&mut selected.code, machine, func.threads)?;

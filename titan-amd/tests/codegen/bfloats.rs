@@ -5,7 +5,7 @@ use crate::launch::Ready;
 use crate::machine::Rng;
 use crate::tensor::Tensor;
 use titan_core::ir::{Elem, Pred};
-use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, Num, OpKind, Space, Ty, Value, verify};
+use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, Num, OpKind, Space, Ty, Value, verify};
 use titan_core::launch::abi::Slot;
 
 const THREADS: u32 = 64;
@@ -301,4 +301,54 @@ fn conversions_are_of_numbers_or_replaced() {
         assert_eq!(launch.difference(&found, &wanted), None, "{seed}");
     }
     assert!(guarded > all / 20 && threes > runs, "{guarded} of {all} guarded, {threes} extremes of three");
+}
+
+/// A block behind a kernel of more than 128 KiB is out of reach of a branch at its beginning: each conversion tests its operand then.
+#[test]
+fn kernels_that_are_too_long_for_guards_have_none() {
+    let code = |more: u32| {
+        let slots = vec![Slot::Address(0), Slot::Address(1)];
+        let mut b = Builder::new("long", slots, THREADS, 64);
+        let (from, to) = (address(&mut b, 0, 4), address(&mut b, 1, 32));
+        let load = OpKind::Load { space: Space::Global, bytes: 4, n: 1, offset: 0, masked: false };
+        let x = b.one(load, &[from]);
+        let power = OpKind::FloatUn(FloatUn::Ex2Approx, FloatTy::F32);
+        let mut scaled = x;
+        let powers: Vec<Value> = (0..8)
+            .map(|_| {
+                scaled = b.one(OpKind::Float(FloatBin::Mul, FloatTy::F32), &[scaled, x]);
+                b.one(power.clone(), &[scaled])
+            })
+            .collect();
+        let add = OpKind::Float(FloatBin::Add, FloatTy::F32);
+        let sum = powers[1..].iter().fold(powers[0], |sum, power| b.one(add.clone(), &[sum, *power]));
+        let convert = OpKind::Convert { from: Num::F32, to: Num::Bf16 };
+        let halves: Vec<Value> = powers.iter().map(|power| b.one(convert.clone(), &[*power])).collect();
+        let words: Vec<Value> = halves.chunks(2).map(|pair| b.one(OpKind::Pack, pair)).collect();
+        let store = |n, offset| OpKind::Store { space: Space::Global, bytes: 4, n, offset, masked: false };
+        b.op(store(4, 0), &[&[to], &words[..]].concat());
+        let mut last = sum;
+        for n in 0..more {
+            let other = b.i32(0x1234_5678 + n.cast_signed() * 77);
+            last = b.int(if n % 2 == 0 { IntBin::Xor } else { IntBin::Add }, last, other);
+        }
+        b.op(store(1, 16), &[to, last]);
+        b.terminate(OpKind::Return, &[]);
+        let ready = Ready::new(&b.finish().expect("well typed")).unwrap_or_else(|e| panic!("{more}: {e}"));
+        let names: Vec<&str> = ready
+            .emitted
+            .code
+            .order
+            .iter()
+            .flat_map(|block| ready.emitted.code.insts(*block))
+            .map(|inst| inst.name())
+            .collect();
+        let end = names.iter().position(|name| *name == "s_endpgm").expect("an end");
+        let tests = |names: &[&str]| names.iter().filter(|name| **name == "v_cmp_u_f32").count();
+        (names.len(), tests(&names[..end]), tests(&names[end..]))
+    };
+    let (_, before, behind) = code(10);
+    assert_eq!((before, behind), (1, 8));
+    let (long, before, behind) = code(17_000);
+    assert!(long > 17_000 && (before, behind) == (8, 0), "{long} instructions: {before}, {behind}");
 }

@@ -3,8 +3,7 @@
 //! Names are resolved: registers are numbers, arithmetic is a function of one thread's operands, labels are positions.
 
 use super::async_op::{BulkOp, GroupMma, Reach};
-use super::lane::warp::WarpFn;
-use super::lane::{LaneFn, Mode};
+use super::lane::{LaneFn, Mode, warp::WarpFn};
 use super::maps::MapScope;
 use super::mma::MmaShape;
 use super::ty::{Space, Ty};

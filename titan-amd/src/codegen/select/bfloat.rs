@@ -9,7 +9,8 @@
 //! conversions of a region are guarded by one comparison instead: a sum, difference or product of numbers is a NaN if one of them is.
 //! So if the operands of the conversions are terms of sums that the program computes in any case (as the probabilities of attention are), and
 //! these sums are numbers, no operand is a NaN. If one is a NaN, a block outside of the loop replaces the NaNs among the operands by one whose
-//! sum is a NaN, `0x7fc0_0000`.
+//! sum is a NaN, `0x7fc0_0000`. The sum may be a part of an accumulator to which a matrix instruction has added more in the same register since: that
+//! is a NaN wherever it was one.
 //!
 //! The upper half is shifted down only for those who need it there; two of them are packed where they are.
 
@@ -47,7 +48,7 @@ impl Select<'_> {
     pub(super) fn bfloat(&mut self, op: &Op, x: Src) -> Result<Part, Fault> {
         let x = Src::V(self.in_vector(x, 1)?);
         let arg = op.args.first().copied().filter(|_| is_conversion(op));
-        if let Some(arg) = arg.filter(|arg| !self.numbers.contains_key(arg)) {
+        if let Some(arg) = arg.filter(|arg| self.guards && !self.numbers.contains_key(arg)) {
             self.guard(arg)?;
         }
         let guarded = arg.is_some_and(|arg| self.numbers.get(&arg) == Some(&true));

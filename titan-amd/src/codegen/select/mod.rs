@@ -129,10 +129,12 @@ pub(crate) struct Selected {
     pub(crate) code: Code,
     /// Whether it reads the extents of the grid, which the runtime appends to the parameter block.
     pub(crate) reads_grid: bool,
+    /// Whether blocks behind the end replace the NaNs of conversions.
+    pub(crate) guarded: bool,
 }
 
-/// Selects the instructions of a function.
-pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Fault> {
+/// Selects the instructions of a function. `guards` says whether several conversions may be guarded by one comparison.
+pub(crate) fn select(func: &Func, target: &'static str, guards: bool) -> Result<Selected, Fault> {
     let (offsets, bytes) = abi::offsets(&func.slots);
     let uses = Uses::of(func);
     let mut select = Select {
@@ -160,6 +162,7 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
         placed: Vec::new(),
         joined: extreme::joined(func, &uses),
         uses,
+        guards,
         numbers: BTreeMap::new(),
         uppers: BTreeMap::new(),
         outside: Vec::new(),
@@ -176,8 +179,9 @@ pub(crate) fn select(func: &Func, target: &'static str) -> Result<Selected, Faul
     select.depth = 0;
     select.place(end);
     select.row("s_endpgm", &[])?;
+    let guarded = !select.outside.is_empty();
     select.code.order.append(&mut select.outside);
-    Ok(Selected { code: select.code, reads_grid: select.reads_grid })
+    Ok(Selected { code: select.code, reads_grid: select.reads_grid, guarded })
 }
 
 /// The offset of the extents of the grid in the arguments.
@@ -223,6 +227,8 @@ pub(super) struct Select<'a> {
     uses: Uses,
     /// Of each value, whether it is an extreme that is computed together with another one.
     joined: Vec<bool>,
+    /// Whether several conversions may be guarded by one comparison.
+    guards: bool,
     /// The operands of conversions to `bf16` of which it is known whether they need no test for NaN.
     numbers: BTreeMap<Value, bool>,
     /// The registers whose upper halves are values of 16 bits.
