@@ -68,6 +68,7 @@ pub use half::{bf16, f16};
 pub use self::atomic::Lanes;
 pub use self::condition::{Condition, condition};
 pub use self::debug::{Holds, capture_prints, emit_print};
+#[cfg(any(feature = "cpu", feature = "cudarc"))]
 pub(crate) use self::elem::is_plain;
 pub use self::elem::{Bits, Cast, Comparable, Elem, Int, Num, Number};
 pub use self::elementwise::{Beside, Choose, select};

@@ -89,13 +89,14 @@ impl Buffer {
 
     /// Notes that others use the memory until what is returned is dropped. Launches borrow their tensors, so that none is made meanwhile that
     /// would conflict; but a graph has its own handles, and its replays are refused ([`among_ourselves`]).
+    #[cfg(any(feature = "cpu", feature = "cuda"))]
     pub(crate) fn used_by_others(&self, write: bool) -> Others {
         lock(&self.0.others)[usize::from(write)] += 1;
         Others { buffer: self.clone(), write }
     }
 
     /// The work for which new work with this access must wait.
-    #[cfg(any(feature = "cpu", feature = "_remote"))]
+    #[cfg(any(feature = "cpu", feature = "cuda"))]
     pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
         let mut waits = Vec::new();
         lock(&self.0.uses).conflicts(access, self.0.storage.is_used_as_a_whole(), &mut waits);
@@ -142,12 +143,14 @@ impl Buffer {
 }
 
 /// The use of a buffer by others.
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 #[derive(Debug)]
 pub(crate) struct Others {
     buffer: Buffer,
     write: bool,
 }
 
+#[cfg(any(feature = "cpu", feature = "cuda"))]
 impl Drop for Others {
     fn drop(&mut self) {
         lock(&self.buffer.0.others)[usize::from(self.write)] -= 1;

@@ -190,15 +190,23 @@ impl Storage {
 
     /// Overwrites bytes with this one. Does not wait for other work: `buffer.rs` orders it.
     pub(crate) fn fill(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
-        // GPUs fill their memory themselves; on the others, the pieces stay in the cache.
-        #[cfg(feature = "cuda")]
-        if let Storage::Cuda(memory) = self {
-            return memory.fill(offset, bytes, value);
+        match self {
+            #[cfg(feature = "cuda")]
+            Storage::Cuda(memory) => memory.fill(offset, bytes, value),
+            #[cfg(feature = "hip")]
+            Storage::Hip(memory) => memory.fill(offset, bytes, value),
+            #[cfg(feature = "cpu")]
+            Storage::Cpu(_) => self.fill_in_pieces(offset, bytes, value),
+            #[cfg(feature = "emulator")]
+            Storage::Emulated(_) => self.fill_in_pieces(offset, bytes, value),
+            #[cfg(not(any(feature = "cpu", feature = "cuda", feature = "hip", feature = "emulator")))]
+            Storage::Nowhere(never) => match *never {},
         }
-        #[cfg(feature = "hip")]
-        if let Storage::Hip(memory) = self {
-            return memory.fill(offset, bytes, value);
-        }
+    }
+
+    /// The same by writes of pieces, which stay in the cache. GPUs fill their memory themselves.
+    #[cfg(any(feature = "cpu", feature = "emulator"))]
+    fn fill_in_pieces(&self, offset: usize, bytes: usize, value: u8) -> Result<()> {
         let piece = [value; 1 << 12];
         let mut parts = (0..bytes).step_by(piece.len());
         parts.try_for_each(|at| self.write(offset + at, &piece[..piece.len().min(bytes - at)]))
