@@ -4,6 +4,7 @@ use crate::kernels::both::Launch;
 use crate::launch::Ready;
 use crate::machine::Rng;
 use crate::tensor::Tensor;
+use titan_amd::codegen::machine_ir::Inst;
 use titan_core::ir::{Elem, Pred};
 use titan_core::lane::{Builder, FloatBin, FloatTy, FloatUn, Func, IntBin, Num, OpKind, Space, Ty, Value, verify};
 use titan_core::launch::abi::Slot;
@@ -341,7 +342,7 @@ fn kernels_that_are_too_long_for_guards_have_none() {
             .order
             .iter()
             .flat_map(|block| ready.emitted.code.insts(*block))
-            .map(|inst| inst.name())
+            .map(Inst::name)
             .collect();
         let end = names.iter().position(|name| *name == "s_endpgm").expect("an end");
         let tests = |names: &[&str]| names.iter().filter(|name| **name == "v_cmp_u_f32").count();
