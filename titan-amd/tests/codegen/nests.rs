@@ -295,6 +295,31 @@ fn conditions_may_be_constants_that_several_ways_have_in_common() {
     }
 }
 
+/// A result that only one arm gives, as the other one returns on all ways of its own, is the constant of that arm.
+#[test]
+fn results_of_arms_that_return_take_no_part_in_constants() {
+    let rng = &mut Rng::new(7);
+    let mut g = Gen::begin(rng);
+    let (outer, inner) = (g.vars[4], g.cond());
+    let mut open = g.b.begin_if(outer, &[Ty::Pred, Ty::B32]);
+    let mut returns = g.b.begin_if(inner, &[Ty::Pred, Ty::B32]);
+    g.write();
+    g.b.terminate(OpKind::Return, &[]);
+    g.b.begin_else(&mut returns);
+    g.write();
+    g.b.terminate(OpKind::Return, &[]);
+    let never = g.b.end(returns);
+    g.b.terminate(OpKind::Yield, &never);
+    g.b.begin_else(&mut open);
+    let constants = [g.b.pred(true), g.b.i32(77)];
+    g.b.terminate(OpKind::Yield, &constants);
+    let results = g.b.end(open);
+    g.vars[4] = results[0];
+    g.vars[1] = g.b.add(g.vars[1], results[1]);
+    g.mix();
+    same(7, &g.end().expect("a function"));
+}
+
 /// Runs what is made of a function, and compares it with its evaluation.
 fn same(seed: u64, func: &Func) -> Ready {
     let ready = Ready::new(func).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{func}"));
