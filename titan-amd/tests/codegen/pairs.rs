@@ -192,38 +192,9 @@ fn scalar_of(factors: &[Value]) -> Value {
     factors[factors.len() - 1]
 }
 
-#[test]
-fn pairs_of_loops_compute_what_single_operations_do() {
-    let (mut pairs, mut single) = ([0; 3], 0);
-    for seed in 0..test_depth::cases(2000, 120) {
-        let mut rng = Rng::new(seed as u64);
-        let func = nested(&mut rng);
-        let ready = Ready::new(&func).unwrap_or_else(|e| panic!("{seed}: {e}"));
-        let insts = ready.emitted.code.order.iter().flat_map(|block| ready.emitted.code.insts(*block)).map(Inst::name);
-        for name in insts {
-            for (count, packed) in pairs.iter_mut().zip(["v_pk_add_f32", "v_pk_mul_f32", "v_pk_fma_f32"]) {
-                *count += usize::from(name == packed);
-            }
-            single += usize::from(matches!(name, "v_add_f32" | "v_mul_f32" | "v_fma_f32"));
-        }
-        let number = |rng: &mut Rng| f32::from(rng.below(4001) as u16) / 370.0 - 5.0;
-        let tensor = |bytes: Vec<u8>| {
-            let extents = vec![bytes.len() as u32 / 4];
-            Some(Tensor { elem: Elem::F32, extents, strides: vec![1], bytes, skip: 0 })
-        };
-        let input = (0..THREADS * WORDS).flat_map(|_| number(&mut rng).to_le_bytes()).collect();
-        let tensors = [tensor(input), tensor(vec![0; (4 * THREADS * RESULTS) as usize]), None];
-        let launch = Launch { grid: [1; 3], tensors: &tensors, scalar: &|_| 0.75f32.to_bits().into() };
-        let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("{seed}: {e}"));
-        let found = launch.emulated(&func, &ready, seed).unwrap_or_else(|e| panic!("{seed}: {e}"));
-        assert_eq!(launch.difference(&found, &wanted), None, "{seed}");
-    }
-    let all: usize = pairs.iter().sum();
-    assert!(all > single / 8, "{pairs:?} pairs, {single} single operations");
-}
-
-#[test]
-fn pairs_compute_what_single_operations_do() {
+/// Runs what is made of random functions on random numbers, and compares it with their evaluation. The numbers of packed instructions of each kind,
+/// and of those on single numbers.
+fn compared(function: fn(&mut Rng) -> Func, number: fn(&mut Rng) -> f32) -> ([usize; 3], usize) {
     let (mut pairs, mut single) = ([0; 3], 0);
     for seed in 0..test_depth::cases(2000, 120) {
         let mut rng = Rng::new(seed as u64);
@@ -236,11 +207,6 @@ fn pairs_compute_what_single_operations_do() {
             }
             single += usize::from(matches!(name, "v_add_f32" | "v_mul_f32" | "v_fma_f32"));
         }
-        let number = |rng: &mut Rng| {
-            let special = [f32::NAN, f32::INFINITY, 1e-40, -0.0, 3e38, f32::from_bits(0x7f80_0001)];
-            let ordinary = f32::from(rng.below(4001) as u16) / 37.0 - 50.0;
-            if rng.below(60) == 0 { rng.of(&special) } else { ordinary }
-        };
         let tensor = |bytes: Vec<u8>| {
             let extents = vec![bytes.len() as u32 / 4];
             Some(Tensor { elem: Elem::F32, extents, strides: vec![1], bytes, skip: 0 })
@@ -252,6 +218,23 @@ fn pairs_compute_what_single_operations_do() {
         let found = launch.emulated(&func, &ready, seed).unwrap_or_else(|e| panic!("{seed}: {e}"));
         assert_eq!(launch.difference(&found, &wanted), None, "{seed}");
     }
+    (pairs, single)
+}
+
+#[test]
+fn pairs_of_loops_compute_what_single_operations_do() {
+    let (pairs, single) = compared(nested, |rng| f32::from(rng.below(4001) as u16) / 370.0 - 5.0);
+    let all: usize = pairs.iter().sum();
+    assert!(all > single / 8, "{pairs:?} pairs, {single} single operations");
+}
+
+#[test]
+fn pairs_compute_what_single_operations_do() {
+    let (pairs, single) = compared(function, |rng| {
+        let special = [f32::NAN, f32::INFINITY, 1e-40, -0.0, 3e38, f32::from_bits(0x7f80_0001)];
+        let ordinary = f32::from(rng.below(4001) as u16) / 37.0 - 50.0;
+        if rng.below(60) == 0 { rng.of(&special) } else { ordinary }
+    });
     let all: usize = pairs.iter().sum();
     assert!(all > single / 8 && pairs.iter().all(|n| *n > single / 80), "{pairs:?} pairs, {single} single operations");
 }
