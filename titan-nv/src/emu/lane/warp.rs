@@ -5,6 +5,7 @@
 //!
 //! Deliberately absent: modifiers other than rounding to nearest, which kernels use rarely.
 
+use super::format::sum_error;
 use super::{Mode, lo};
 use crate::emu::mma::Lanes;
 use crate::emu::ty::Ty;
@@ -51,8 +52,7 @@ fn each([a, b, c]: [&Lanes; 3], f: impl Fn(f32, f32, f32) -> f32) -> Lanes {
 fn fma(a: f32, b: f32, c: f32) -> f32 {
     let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
     let sum = product + c;
-    let of_c = sum - product;
-    let error = (product - (sum - of_c)) + (c - of_c);
+    let error = sum_error(product, c, sum);
     let bits = sum.to_bits();
     let moves = u64::from(error.abs() > 0.0) & !bits & 1;
     // One step away from zero if the error has the sign of the sum, else one step towards it.
