@@ -23,7 +23,9 @@ use super::ahead::{Ring, is_fetch};
 use super::registers::{Held, for_tiles};
 use super::schedule::{Body, Prefetched};
 use crate::collections::SortedSet;
-use crate::ir::{Block, BlockData, Def, Effect, Kernel, LocalOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
+use crate::ir::{
+    Block, BlockData, Def, Effect, Kernel, LocalOp, NvOp, Op, OpId, OpKind, Planned, Token, TtgOp, Ty, Value,
+};
 use crate::pipeline::modulo;
 use crate::target::Target;
 
@@ -215,6 +217,11 @@ pub(super) fn uses(kernel: &Kernel, id: OpId, values: &SortedSet<Value>) -> bool
 
 pub(super) fn is_product(op: &Op) -> bool {
     op.kind == OpKind::Local(LocalOp::Mma)
+}
+
+/// Whether an operation starts a product that is in flight while threads go on.
+pub(super) fn is_in_flight(op: &Op) -> bool {
+    op.kind == OpKind::Nv(NvOp::Wgmma)
 }
 
 /// Whether an operation only handles tokens of stages, or waits for a stage.

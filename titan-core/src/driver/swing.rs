@@ -17,7 +17,7 @@
 use super::ahead::filled_ahead;
 use super::log::{Alternative, Why};
 use super::loop_graph::{LoopGraph, loop_graphs};
-use super::order::{bodies, is_product};
+use super::order::{bodies, is_in_flight, is_product};
 use super::registers::for_tiles;
 use super::road::InStages;
 use super::rule::Filled;
@@ -140,11 +140,16 @@ impl Candidates<'_> {
 
     /// What the scheduler finds for the loop with these dependences.
     fn found(&self, dependences: &Graph) -> Option<Body> {
-        let options = Options { live: self.live, stages: Some(2), ..Options::default() };
+        // Threads that wait for what they have issued gain more from short lives than from the shortest interval; products in flight are executed
+        // while they do something else, for which the interval must have room.
+        let is_shortest = !self.graph.in_flight.is_empty();
+        let options = Options { live: self.live, stages: Some(2), is_shortest, ..Options::default() };
         let Plan::Overlapped(found) = plan(dependences, &options) else { return None };
         let first = from_first_product(self.kernel, self.graph, &found.schedule);
         let places = places(self.kernel, self.graph, self.ops, &first)?;
-        Some(Body { number: self.number, places, peeled: false, unmasked: false })
+        // No product may be started for an iteration that does not exist, as it would change an accumulator.
+        let peeled = self.ops.iter().any(|id| is_in_flight(self.kernel.op(*id)));
+        Some(Body { number: self.number, places, peeled, unmasked: false })
     }
 }
 
@@ -214,7 +219,8 @@ pub(super) fn with(kernel: &Kernel, schedule: &Schedule, ops: &[OpId], body: Bod
     Some(made)
 }
 
-/// The stages and the places of the operations of a graph, if iterations of the loop end with the product before the first one of the program.
+/// The stages and the places of the operations of a graph, if iterations of the loop end with the product before the first one of the program; with
+/// products in flight, where the fewest registers are passed on.
 ///
 /// Assemblers move nothing from one iteration to the next, and values that are passed on may need moves. So the end is best behind a product:
 /// what is loaded for the next ones is loaded early enough in the same iteration, but for the operands of the first.
@@ -228,33 +234,62 @@ fn from_first_product(kernel: &Kernel, graph: &LoopGraph, schedule: &schedule::S
     };
     let mut order: Vec<usize> = (0..schedule.ops.len()).collect();
     order.sort_by_key(|group| place(*group));
-    let first = (0..order.len()).find(|group| is_product(*group));
-    let at = first.and_then(|first| order.iter().position(|group| *group == first)).unwrap_or(0);
-    // From the first product back to the one before it; in a loop of one product, that is the same.
-    let before = (1..order.len()).find(|back| is_product(order[(at + order.len() - back) % order.len()]));
-    let begin = before.map_or(at, |back| (at + order.len() - back + 1) % order.len());
-    // Rotating the interval keeps all differences of cycles: the loop begins at another point of the same periodic sequence. With the order
-    // a, b, M, c and the begin at c, the body is c, a, b, M: c of iteration i comes before a of iteration i + 1, so what was turned to the end
-    // gets one stage less.
-    order.rotate_left(begin);
-    // Operations that were before the begin of an interval belong to the iteration before.
-    let turned = order.len() - begin;
-    let stage = |at: usize, group: usize| {
-        schedule.ops[group].cycle.div_euclid(schedule.ii) - i64::from(begin > 0 && at >= turned)
+    let in_flight = |group: &usize| graph.members[*group].iter().any(|id| is_in_flight(kernel.op(*id)));
+    let begin = if order.iter().any(in_flight) {
+        lightest_cut(graph, schedule, &order)
+    } else {
+        let first = (0..order.len()).find(|group| is_product(*group));
+        let at = first.and_then(|first| order.iter().position(|group| *group == first)).unwrap_or(0);
+        // From the first product back to the one before it; in a loop of one product, that is the same.
+        let before = (1..order.len()).find(|back| is_product(order[(at + order.len() - back) % order.len()]));
+        before.map_or(at, |back| (at + order.len() - back + 1) % order.len())
     };
+    let stages = stages_from(schedule, &order, begin);
+    order.rotate_left(begin);
     let mut found = vec![(0, 0); order.len()];
     for (at, group) in order.iter().enumerate() {
-        found[*group] = (stage(at, *group), i64::try_from(at).unwrap_or(i64::MAX));
+        found[*group] = (stages[*group], i64::try_from(at).unwrap_or(i64::MAX));
     }
     found
 }
 
+/// The stages of the operations of a graph, in this order in an interval, if iterations of the loop begin at this place of the order.
+///
+/// Rotating the interval keeps all differences of cycles: the loop begins at another point of the same periodic sequence. With the order a, b, M, c and
+/// the begin at c, the body is c, a, b, M: c of iteration i comes before a of iteration i + 1, so what was turned to the end gets one stage less.
+fn stages_from(schedule: &schedule::Schedule, order: &[usize], begin: usize) -> Vec<i64> {
+    let mut stages = vec![0; order.len()];
+    for (at, group) in order.iter().enumerate() {
+        let is_turned = begin > 0 && at < begin;
+        stages[*group] = schedule.ops[*group].cycle.div_euclid(schedule.ii) - i64::from(is_turned);
+    }
+    stages
+}
+
+/// The place of the order at which a loop with products in flight best begins: where the fewest registers are passed to the next iteration, since
+/// these may need moves. No product may be in flight there, but for one that the next iteration continues; and where stages are too many, the loop cannot be
+/// carried out.
+fn lightest_cut(graph: &LoopGraph, schedule: &schedule::Schedule, order: &[usize]) -> usize {
+    let (ops, edges) = (graph.graph.ops(), graph.graph.edges());
+    let cost = |begin: &usize| {
+        let stages = stages_from(schedule, order, *begin);
+        // How often a value is passed on before its last use.
+        let mut passed = vec![0; ops.len()];
+        for edge in edges.iter().filter(|edge| edge.kind.carries_value()) {
+            passed[edge.from] = passed[edge.from].max(stages[edge.to] + edge.distance - stages[edge.from]);
+        }
+        let in_flight = graph.in_flight.iter().any(|of| !of.continues && stages[of.wait] > stages[of.product]);
+        let placed = || (0..ops.len()).filter(|op| !is_apart(graph, *op)).map(|op| stages[op]);
+        let few = placed().max().zip(placed().min()).is_some_and(|(last, first)| last - first < 2);
+        let registers: i64 = ops.iter().zip(&passed).map(|(op, passed)| op.weight * passed).sum();
+        (in_flight, !few, registers)
+    };
+    (0..order.len()).min_by_key(cost).unwrap_or(0)
+}
+
 /// The stage and the place of each operation of a body, from the stages and places of the operations of its graph.
 fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]) -> Option<Vec<Planned>> {
-    let is_apart = |group: &usize| {
-        let beside = graph.waits.iter().chain(&graph.releases);
-        graph.slots.iter().map(|(fill, _)| fill).chain(beside.map(|(op, _)| op)).any(|apart| apart == group)
-    };
+    let is_apart = |group: &usize| is_apart(graph, *group);
     let mut stages: Vec<i64> = found.iter().map(|(stage, _)| *stage).collect();
     let mut order: Vec<usize> = (0..found.len()).filter(|group| !is_apart(group)).collect();
     order.sort_by_key(|group| found[*group].1);
@@ -307,18 +342,24 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
     // Stages may have become negative, as fills run ahead of all that was placed; they are counted from the first one on below.
     let (first, last) = (stages.iter().copied().min()?, stages.iter().copied().max()?);
     let mut placed: Vec<(OpId, i64)> = Vec::new();
+    let used: Vec<SortedSet<OpId>> = graph
+        .members
+        .iter()
+        .map(|members| members.iter().flat_map(|id| names_for(kernel, graph, *id)).collect())
+        .collect();
+    // The last stage that uses a name.
+    let stage_of =
+        |name: &OpId| (0..used.len()).filter(|group| used[*group].contains(name)).map(|group| stages[group]).max();
     for group in order {
-        for id in &graph.members[group] {
-            if stages[group] == last {
-                let names = names_for(kernel, graph, *id);
-                let is_new = |id: &&OpId| names.contains(id) && !placed.iter().any(|(placed, _)| placed == *id);
-                let names: Vec<OpId> = graph.left_out.iter().filter(is_new).copied().collect();
-                placed.extend(names.into_iter().map(|id| (id, last)));
-            }
-            placed.push((*id, stages[group]));
-        }
+        let is_new = |name: &&OpId| {
+            used[group].contains(name)
+                && stage_of(name) == Some(stages[group])
+                && !placed.iter().any(|(placed, _)| placed == *name)
+        };
+        let names: Vec<OpId> = graph.left_out.iter().filter(is_new).copied().collect();
+        placed.extend(names.into_iter().chain(graph.members[group].iter().copied()).map(|id| (id, stages[group])));
     }
-    // Names that only operations of earlier stages use are computed again for these. Here they come behind all that they may use.
+    // What nothing uses.
     let others: Vec<OpId> =
         graph.left_out.iter().filter(|id| !placed.iter().any(|(placed, _)| placed == *id)).copied().collect();
     placed.extend(others.into_iter().map(|id| (id, last)));
@@ -329,6 +370,12 @@ fn places(kernel: &Kernel, graph: &LoopGraph, ops: &[OpId], found: &[(i64, i64)]
             Some(Planned { stage, order })
         })
         .collect()
+}
+
+/// Whether an operation of a graph fills a ring, waits for a stage or tells that it was read: these are placed behind the search.
+fn is_apart(graph: &LoopGraph, group: usize) -> bool {
+    let beside = graph.waits.iter().chain(&graph.releases).map(|(op, _)| *op);
+    graph.slots.iter().map(|(fill, _)| *fill).chain(beside).any(|apart| apart == group)
 }
 
 /// The names and numbers that an operation uses, itself or by way of others.

@@ -18,6 +18,7 @@
 pub mod bounds;
 pub mod check;
 pub mod graph;
+mod iterative;
 mod live;
 mod order;
 mod partial;

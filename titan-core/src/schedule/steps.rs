@@ -2,6 +2,9 @@
 //!
 //! Deliberately absent: time. A search that measured it would find other schedules on another machine.
 
+/// Placements in a try, for each operation.
+pub(super) const PLACEMENTS: usize = 32;
+
 /// The limit of steps is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;

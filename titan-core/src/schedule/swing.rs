@@ -4,18 +4,20 @@
 //! If the schedule that is found has too many stages or too great a live weight, the interval grows in longer and longer steps until one fits,
 //! and from there what is between it and the last one that did not fit is halved again and again.
 //!
-//! For an interval there are five tries in three groups, from the shortest schedules to the ones that are most easily found:
+//! For an interval there are six tries in four groups, from the shortest lives of results to the schedules that are most easily found:
 //!
 //! 1. In swing order. Each operation is placed once, in the free cycle nearest to its neighbours; in a second try, where it leaves the
 //!    free cycles of its unit in the fewest pieces, which matters when a unit is nearly always held.
-//! 2. Every recurrence for itself, most critical first, and operations that are in the way are placed again; also in both ways.
+//! 2. If the interval is what matters ([`Options::is_shortest`]), as early as possible ([`super::iterative`]): such iterations have the fewest
+//!    stages.
+//! 3. Every recurrence for itself, most critical first, and operations that are in the way are placed again; also in both ways.
 //!    Dependences between recurrences do not matter here: a later stage satisfies each of them, and does not change which cycle of
 //!    the interval is used.
-//! 3. The same, with the operations first that hold their units for the longest time.
+//! 4. The same, with the operations first that hold their units for the longest time.
 //!
 //! If several tries of a group succeed, the one with the smallest live weight is taken, then the one with the fewest stages.
 //!
-//! **Why it ends.** Each interval has five tries, each of which places a bounded number of times; intervals end below that of the
+//! **Why it ends.** Each interval has six tries, each of which places a bounded number of times; intervals end below that of the
 //! sequential schedule. The work is counted in steps: one step compares two reservations or follows one edge. When the limit is
 //! reached, the search stops and says so. Time plays no role, so the result depends on the arguments alone.
 //!
@@ -27,7 +29,7 @@ use super::order::{Depths, Problem, swing};
 use super::partial::{Choice, State};
 use super::placed::Schedule;
 use super::sequence::{placed, sequential, weighed};
-use super::steps::{Exhausted, Steps};
+use super::steps::{Exhausted, PLACEMENTS, Steps};
 use super::units;
 use std::cmp::Reverse;
 
@@ -40,12 +42,15 @@ pub struct Options {
     pub live: Option<i64>,
     /// The greatest number of stages that a schedule may have, if there is a limit.
     pub stages: Option<i64>,
+    /// Whether the interval is more important than lives. Then all ways to place are tried at an interval before a longer one is, among them the
+    /// one with the fewest stages.
+    pub is_shortest: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         // Some tens of milliseconds. Graphs of inner loops need a hundredth of it.
-        Options { steps: 10_000_000, live: None, stages: None }
+        Options { steps: 10_000_000, live: None, stages: None, is_shortest: false }
     }
 }
 
@@ -82,14 +87,13 @@ pub enum Stop {
     Refused,
 }
 
-/// Placements in a try, for each operation.
-const PLACEMENTS: usize = 32;
-
 /// A way to place the operations for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Try {
     /// One by one in swing order.
     Swing(Choice),
+    /// As early as possible, and operations that are in the way are placed again.
+    Iterative,
     /// Recurrences apart from each other, then single operations in a topological order.
     Apart(Choice),
     /// Recurrences apart from each other, then single operations by the time for which they hold their units.
@@ -192,9 +196,9 @@ impl Search<'_, '_> {
                 (depths, order)
             }
         };
-        let best = problem.lightest(ii, &order, &depths, steps)?;
+        let best = problem.lightest(ii, (&order, &depths), self.options, steps)?;
         self.known = Some((depths, order));
-        let Some(((live, stages), cycles)) = best else { return Ok(Tried::HasNoRoom) };
+        let Some((Weight { stages, live, .. }, cycles)) = best else { return Ok(Tried::HasNoRoom) };
         Ok(if has_too_many(stages) {
             Tried::IsBeyond { live: None }
         } else if self.options.live.is_none_or(|limit| live <= limit) {
@@ -205,28 +209,37 @@ impl Search<'_, '_> {
     }
 }
 
-/// The cycles of a schedule, behind its live weight and its number of stages.
-type Weighed = ((i64, i64), Vec<i64>);
+/// What schedules for an interval are compared by, the most important first: one that is within the limits is better than one that is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Weight {
+    has_too_many_stages: bool,
+    live: i64,
+    stages: i64,
+}
 
 impl Problem<'_> {
-    /// The schedule for an interval that the first group of tries finds which finds one.
+    /// The schedule for an interval of the first group of tries that finds one, or, if the interval is what matters, one within the limits; if none
+    /// does, the best of all.
     fn lightest(
         &self,
         ii: i64,
-        order: &[usize],
-        depths: &Depths,
+        (order, depths): (&[usize], &Depths),
+        limits: &Options,
         steps: &mut Steps,
-    ) -> Result<Option<Weighed>, Exhausted> {
-        let groups: [&[Try]; 3] = [
+    ) -> Result<Option<(Weight, Vec<i64>)>, Exhausted> {
+        let groups: [&[Try]; 4] = [
             &[Try::Swing(Choice::Near), Try::Swing(Choice::Snug)],
+            &[Try::Iterative],
             &[Try::Apart(Choice::Near), Try::Apart(Choice::Snug)],
             &[Try::LongestFirst],
         ];
+        let mut best: Option<(Weight, Vec<i64>)> = None;
         for group in groups {
-            let mut best: Option<Weighed> = None;
             for kind in group {
                 let cycles = match kind {
                     Try::Swing(choice) => self.in_order(ii, order, depths, *choice, steps)?,
+                    Try::Iterative if !limits.is_shortest => None,
+                    Try::Iterative => self.iterative(ii, depths, steps)?,
                     Try::Apart(choice) => self.apart(ii, &self.sequence(order, false), depths, *choice, steps)?,
                     Try::LongestFirst => self.apart(ii, &self.sequence(order, true), depths, Choice::Snug, steps)?,
                 };
@@ -234,17 +247,21 @@ impl Problem<'_> {
                 let settled = self.settle(ii, &cycles, steps)?;
                 // Both are legal. Settling shortens some lives and may lengthen others, so the better one is taken.
                 for found in [cycles, settled] {
-                    let weight = weighed(self.graph, ii, &found);
+                    let (live, stages) = weighed(self.graph, ii, &found);
+                    let has_too_many_stages = limits.stages.is_some_and(|limit| stages > limit);
+                    let weight = Weight { has_too_many_stages, live, stages };
                     best = best.filter(|(best, _)| *best <= weight).or(Some((weight, found)));
                 }
             }
             // Later groups find more, but they keep results live for longer. They are for intervals at which nothing
-            // else fits.
-            if best.is_some() {
+            // else fits, or nothing within the limits.
+            let fits =
+                |weight: &Weight| !weight.has_too_many_stages && limits.live.is_none_or(|limit| weight.live <= limit);
+            if best.as_ref().is_some_and(|(weight, _)| fits(weight) || !limits.is_shortest) {
                 return Ok(best);
             }
         }
-        Ok(None)
+        Ok(best)
     }
 
     /// The order in which operations are placed apart: recurrences in swing order, then single operations.

@@ -146,7 +146,8 @@ const SCHEDULE: &[(&str, &[&str])] = &[
     ("order", &["graph", "steps", "recurrences"]),
     ("units", &["graph", "steps"]),
     ("partial", &["graph", "steps", "order", "units"]),
-    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units", "partial"]),
+    ("iterative", &["graph", "steps", "order", "units"]),
+    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units", "partial", "iterative"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.

@@ -4,8 +4,8 @@
 //!
 //! * Names and numbers that depend on the counter or on a stage alone are left out. The rewriter computes them again wherever they are needed,
 //!   and they take no unit for long. What uses them depends on the stage.
-//! * What must be in one stage is one operation: what acquires a slot of a ring and fills it, with what only this needs; and what waits for a
-//!   stage.
+//! * What must be in one stage is one operation: what acquires a slot of a ring and fills it, with what only this needs; what waits for a
+//!   stage; the instructions of a product in flight ([`products`]); and what makes a mask, with what alone uses it, since threads have few predicates.
 //!
 //! Its edges are the dependences by which the checker of expanded loops judges ([`crate::pipeline::modulo::dependences`]). Units and latencies are
 //! those of the machine ([`crate::target::Timing`]), for all warps of a partition: an interval of the schedule is the time in which each of them
@@ -25,17 +25,21 @@
 //! ([`super::swing`]). So copies, waits and releases have no edges, which would only keep the loads of an iteration together: the recurrence of
 //! a ring, from its copy over its release to a later copy, is never critical.
 //!
-//! Deliberately absent: bank conflicts, registers of numbers, instructions for addresses.
+//! Deliberately absent: what operations cost ([`costs`]); where they are placed.
 
-use super::order::is_product;
+mod costs;
+mod products;
+
+use super::order::is_in_flight;
 use super::registers::registers;
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::op_table::mnemonic;
-use crate::ir::{Kernel, LocalOp, Op, OpId, OpKind, Token, Ty, UnOp, Value};
+use crate::ir::{Effect, Elem, Kernel, LocalOp, OpId, OpKind, Token, Ty, Value};
 use crate::pipeline::modulo::{self, Dependence, Dependent, Violation, Why};
-use crate::plan::operands;
 use crate::schedule::graph::{Draft, DraftEdge, DraftOp, Graph, Kind};
 use crate::target::Target;
+use costs::{Cost, MATRIX, UNITS, costs, is_wait, product, waited};
+use products::{continued, in_flight, in_place};
 
 /// The graph of a loop.
 #[derive(Clone, Debug)]
@@ -54,8 +58,21 @@ pub struct LoopGraph {
     pub releases: Beside,
     /// The names and numbers that are left out.
     pub left_out: Vec<OpId>,
+    /// The products in flight.
+    pub in_flight: Vec<InFlight>,
     /// Registers per thread of tiles from outside of the loop that it uses.
     pub outside: i64,
+}
+
+/// A product in flight in a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// The operation that starts it.
+    pub product: usize,
+    /// The one that waits for it.
+    pub wait: usize,
+    /// Whether the product of the next iteration continues it.
+    pub continues: bool,
 }
 
 /// The graphs of the loops of a laid-out kernel that have operations to schedule, in program order.
@@ -68,18 +85,31 @@ pub fn loop_graphs(kernel: &Kernel, target: &Target) -> Result<Vec<LoopGraph>, V
         let left_out: Vec<OpId> = left_out(kernel, &of);
         of.dependences = between_others(&of, &left_out);
         let members = members(kernel, &of, &left_out);
-        let costs: Vec<Vec<Cost>> =
-            members.iter().map(|ops| ops.iter().map(|id| cost(kernel, *id, target)).collect()).collect();
+        let costs: Vec<Vec<Cost>> = members.iter().map(|ops| costs(kernel, &of, ops, target)).collect();
         let name = format!("loop{}", found.len());
         let (slots, (waits, releases)) = (slots(kernel, &of, &members), around_stages(kernel, &of, &members));
         // Loops without such operations, and those that are too large, have no graph.
         // A draft that is refused is no mistake here: the loop keeps the order of the rule.
         if let Ok(graph) = draft(kernel, &of, &members, &costs, name).check() {
             let outside = outside(kernel, &of);
-            found.push(LoopGraph { looped: of.looped, graph, members, slots, waits, releases, left_out, outside });
+            let in_flight = waited_for(kernel, &graph, &members);
+            let looped = of.looped;
+            found.push(LoopGraph { looped, graph, members, slots, waits, releases, left_out, in_flight, outside });
         }
     }
     Ok(found)
+}
+
+/// The products in flight of a graph that are waited for in the loop.
+fn waited_for(kernel: &Kernel, graph: &Graph, members: &[Vec<OpId>]) -> Vec<InFlight> {
+    let in_flight = |wait: usize| {
+        let of = members[wait].iter().find_map(|id| waited(kernel.op(*id)))?;
+        let product = members.iter().position(|ops| ops.iter().any(|id| kernel.op(*id).results.contains(&of)))?;
+        let carried = (Kind::Carried, product, product);
+        let continues = graph.edges().iter().any(|edge| (edge.kind, edge.from, edge.to) == carried);
+        Some(InFlight { product, wait, continues })
+    };
+    (0..members.len()).filter_map(in_flight).collect()
 }
 
 /// The registers per thread of tiles that a loop uses and neither computes nor carries.
@@ -132,8 +162,15 @@ fn between_others(of: &Dependent, left_out: &[OpId]) -> Vec<Dependence> {
 /// The operations of a body, grouped by what must be in one stage.
 fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>> {
     let mut groups: Vec<Vec<OpId>> = Vec::new();
+    let products = in_flight(kernel, &of.ops);
     let mut of_ring: SortedMap<(usize, bool), usize> = SortedMap::new();
     for id in of.ops.iter().filter(|id| !left_out.contains(id)) {
+        if let Some(product) = products.iter().find(|product| product.contains(id)) {
+            if product.first() == Some(id) {
+                groups.push(product.clone());
+            }
+            continue;
+        }
         let mut used = kernel.op(*id).results.clone();
         used.extend(kernel.operands_within(*id));
         // Operations with the token of a slot are one group for each ring, since one branch guards the acquisition and
@@ -153,24 +190,42 @@ fn members(kernel: &Kernel, of: &Dependent, left_out: &[OpId]) -> Vec<Vec<OpId>>
     }
     // What a fill needs is executed with it, if nothing else needs it.
     for fill in of_ring.iter().filter(|((_, fills), _)| *fills).map(|(_, group)| *group).collect::<Vec<_>>() {
-        loop {
-            let own = groups[fill].clone();
-            let of_fill = |edge: &&Dependence| edge.why == Why::Value && own.contains(&edge.to);
-            let needed: SortedSet<OpId> = of.dependences.iter().filter(of_fill).map(|edge| edge.from).collect();
-            // All its uses are in the group, so no other stage needs it. What two groups need stays by itself.
-            let only = |id: &OpId| {
-                let mut uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && edge.from == *id);
-                needed.contains(id) && !own.contains(id) && uses.all(|edge| own.contains(&edge.to))
-            };
-            // This ends: an operation joins once.
-            let joins = groups.iter().position(|group| matches!(&group[..], [id] if only(id)));
-            let Some(joins) = joins.filter(|joins| *joins != fill) else { break };
+        while let Some(joins) = only_for(of, &groups, fill, |_| true) {
             let taken = std::mem::take(&mut groups[joins]);
             groups[fill].extend(taken);
         }
     }
+    // A mask is made where it is used, if that is one operation.
+    let is_mask = |id: OpId| {
+        let op = kernel.op(id);
+        let of_masks = |v: &Value| kernel.ty(*v).tile_shape().is_some() && kernel.ty(*v).elem() == Elem::Bool;
+        op.kind.effect() == Effect::Pure && op.regions.is_empty() && op.results.iter().all(of_masks)
+    };
+    for user in 0..groups.len() {
+        while let Some(joins) = only_for(of, &groups, user, is_mask) {
+            let taken = std::mem::take(&mut groups[joins]);
+            groups[user].splice(0..0, taken);
+        }
+    }
     groups.retain(|group| !group.is_empty());
     groups
+}
+
+/// A group of one operation of a kind, which only this group uses. Whoever asks adds it to that group: so there are fewer groups each time, and
+/// at the end none.
+fn only_for(of: &Dependent, groups: &[Vec<OpId>], user: usize, is_wanted: impl Fn(OpId) -> bool) -> Option<usize> {
+    let own = &groups[user];
+    let values = || of.dependences.iter().filter(|edge| edge.why == Why::Value);
+    let needed: SortedSet<OpId> = values().filter(|edge| own.contains(&edge.to)).map(|edge| edge.from).collect();
+    // All its uses are in the group, and in the same iteration, so no other stage needs it. What two groups need stays by itself.
+    let only = |id: &OpId| {
+        let mut uses = values().filter(|edge| edge.from == *id);
+        needed.contains(id) && !own.contains(id) && uses.all(|edge| own.contains(&edge.to) && edge.distance == 0)
+    };
+    groups
+        .iter()
+        .position(|group| matches!(&group[..], [id] if is_wanted(*id) && only(id)))
+        .filter(|joins| *joins != user)
 }
 
 /// The operations of a graph that fill rings, each with those that release slots for it, and how many iterations before.
@@ -238,140 +293,14 @@ fn role(kernel: &Kernel, ops: &[OpId]) -> Role {
     }
 }
 
-/// What an operation costs the warps of a partition.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    unit: Option<&'static str>,
-    /// Cycles for which it holds the unit.
-    held: i64,
-    /// Cycles from the end of that to the last result.
-    latency: i64,
-    /// Registers per thread of its results.
-    weight: i64,
-}
-
-const MATRIX: &str = "matrix";
-const SHARED: &str = "shared";
-const LANES: &str = "lanes";
-const SPECIAL: &str = "special";
-const UNITS: [&str; 4] = [MATRIX, SHARED, LANES, SPECIAL];
-
-fn cost(kernel: &Kernel, id: OpId, target: &Target) -> Cost {
-    let op = kernel.op(id);
-    let timing = &target.timing;
-    let warps = i64::from(kernel.laid_out.as_deref().map_or(1, |laid| laid.warps)).max(1);
-    let partitions = i64::from(timing.partitions.max(1));
-    // Warps are dealt to partitions evenly; the fullest one determines the time.
-    let per_partition = (warps + partitions - 1) / partitions;
-    let threads = i64::from(target.lanes) * warps;
-    let of_values = |values: &[Value]| values.iter().map(|v| i64::from(registers(kernel, *v))).sum::<i64>();
-    let weight = of_values(&op.results);
-    let rate = |rate: u32| i64::from(rate.max(1));
-    let ceil = |a: i64, b: i64| (a + b - 1) / b;
-    let cost =
-        |unit, held: i64, latency: u32| Cost { unit: Some(unit), held: held.max(1), latency: latency.into(), weight };
-    if let Some([a, b, _]) = product(op) {
-        let len = |value: Value| {
-            kernel.ty(value).tile_shape().map_or(1, |shape| i64::try_from(shape.len()).unwrap_or(i64::MAX))
-        };
-        let results = op.results.first().map_or(1, |v| len(*v));
-        // (m·k)·(k·n) / (m·n) is the square of k. The work of a type of 32 bits is twice that of one of 16.
-        let k = ceil(len(a) * len(b), results.max(1)).isqrt().max(1);
-        let macs = results * k * i64::from(kernel.ty(a).elem().bits()) / 16;
-        return cost(MATRIX, ceil(macs, partitions * rate(timing.macs)), timing.matrix_latency);
-    }
-    let shared = |values: &[Value]| ceil(of_values(values) * threads * 4, rate(timing.shared_bytes));
-    let lanes = |count: i64, each: u32| ceil(count * i64::from(target.lanes) * per_partition, rate(each));
-    if !op.regions.is_empty() {
-        // An estimate: both arms of a branch, and one iteration of each inner loop, whose number of iterations is not
-        // known. What is nested in these operations is a part of their costs. Nesting is finite, so this recursion ends.
-        let inside = op.regions.iter().flat_map(|region| &kernel.block(*region).ops);
-        let held = inside.map(|id| self::cost(kernel, *id, target)).map(|cost| cost.held + cost.latency).sum();
-        return cost(LANES, held, timing.lanes_latency);
-    }
-    if is_wait(kernel, id) || is_another_name(&op.kind) {
-        return Cost::default();
-    }
-    if op.kind == OpKind::Local(LocalOp::Load) {
-        return cost(SHARED, shared(&op.results), timing.shared_latency);
-    }
-    if op.kind == OpKind::Local(LocalOp::Store) {
-        return cost(SHARED, shared(&op.args), timing.shared_latency);
-    }
-    if matches!(op.kind, OpKind::Local(LocalOp::Fold { .. })) {
-        return cost(LANES, lanes(of_values(&op.args), timing.lanes), timing.shared_latency);
-    }
-    if weight == 0 || op.args.is_empty() {
-        return Cost { weight, ..Cost::default() };
-    }
-    let special = matches!(op.kind, OpKind::Unary(f) if is_special(f));
-    if special {
-        cost(SPECIAL, lanes(weight, timing.special), timing.special_latency)
-    } else {
-        cost(LANES, lanes(weight, timing.lanes), timing.lanes_latency)
-    }
-}
-
-/// Whether an operation gives registers other names, or makes constants.
-const fn is_another_name(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::Splat(_)
-            | OpKind::Iota(_)
-            | OpKind::Broadcast { .. }
-            | OpKind::Permute(_)
-            | OpKind::Reshape(_)
-            | OpKind::Local(LocalOp::Convert)
-    )
-}
-
-/// The tiles that an operation multiplies, and what it adds their product to.
-fn product(op: &Op) -> Option<[Value; 3]> {
-    match op.args[..] {
-        [a, b, sum] if is_product(op) => Some([a, b, sum]),
-        _ => operands(op),
-    }
-}
-
-/// Whether an operation waits for a stage of a ring.
-fn is_wait(kernel: &Kernel, id: OpId) -> bool {
-    kernel.op(id).args.iter().any(|v| matches!(kernel.ty(*v), Ty::Token(Token::Ready, _)))
-}
-
-/// Whether the unit for special functions computes it.
-const fn is_special(f: UnOp) -> bool {
-    match f {
-        UnOp::Exp
-        | UnOp::Exp2
-        | UnOp::Ln
-        | UnOp::Log2
-        | UnOp::Sqrt
-        | UnOp::Rsqrt
-        | UnOp::Recip
-        | UnOp::Sin
-        | UnOp::Cos
-        | UnOp::Tanh
-        | UnOp::Sigmoid
-        | UnOp::Erf => true,
-        UnOp::Neg
-        | UnOp::Abs
-        | UnOp::Not
-        | UnOp::Floor
-        | UnOp::Ceil
-        | UnOp::Trunc
-        | UnOp::Round
-        | UnOp::RoundTiesEven
-        | UnOp::IsNan
-        | UnOp::CountOnes
-        | UnOp::LeadingZeros => false,
-    }
-}
-
 /// The graph as a draft.
 fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Cost>], name: String) -> Draft {
     let place = |id: OpId| members.iter().position(|group| group.contains(&id));
     let name_of = |group: &[OpId]| {
-        let first = group.first().copied().unwrap_or(OpId::new(0));
+        let product = group.iter().find(|id| is_in_flight(kernel.op(**id)));
+        // What makes masks is in front of what uses them.
+        let main = product.or(if role(kernel, group) == Role::Computes { group.last() } else { group.first() });
+        let first = main.copied().unwrap_or(OpId::new(0));
         let at = of.ops.iter().position(|id| *id == first).unwrap_or(0);
         let kind = mnemonic(&kernel.op(first).kind);
         format!("{}{at}", kind.rsplit('.').next().unwrap_or(kind))
@@ -382,7 +311,9 @@ fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Co
         cost.map_or(0, |cost| cost.held + cost.latency)
     };
     let ops = names.iter().zip(costs).map(|(name, costs)| {
-        let unit = costs.iter().find_map(|cost| cost.unit);
+        // What makes the operands of a product takes other units, for a short time.
+        let is_product = costs.iter().any(|cost| cost.unit == Some(MATRIX));
+        let unit = if is_product { Some(MATRIX) } else { costs.iter().find_map(|cost| cost.unit) };
         let held: i64 = costs.iter().filter(|cost| cost.unit == unit).map(|cost| cost.held).sum();
         DraftOp {
             name: name.clone(),
@@ -391,8 +322,13 @@ fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Co
             weight: costs.iter().map(|cost| cost.weight).sum(),
         }
     });
+    // Cycles until the results of a product can be added to.
+    let issued = |group: usize| {
+        let products = costs[group].iter().filter(|cost| cost.unit == Some(MATRIX));
+        products.clone().map(|cost| cost.held).sum::<i64>().max(products.map(|cost| cost.latency).min().unwrap_or(0))
+    };
     let mut edges = Vec::new();
-    for Dependence { from, to, distance, why } in &of.dependences {
+    for Dependence { from, to, distance, why } in &continued(kernel, of, members) {
         let (Some(a), Some(b)) = (place(*from), place(*to)) else { continue };
         let is_apart = |group: usize| role(kernel, &members[group]) != Role::Computes;
         // A dependence of a group on itself in the same iteration is its own order. Copies, waits and releases are
@@ -409,10 +345,7 @@ fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Co
         let multiplies = |id: &OpId| product(kernel.op(*id)).is_some();
         let cycles = match why {
             // Each part of the second product waits for the same part of the first.
-            Why::Value if multiplies(from) && multiplies(to) => {
-                let held = costs[a].first().map_or(0, |cost| cost.held);
-                costs[a].first().map_or(0, |cost| cost.latency.max(held))
-            }
+            Why::Value if multiplies(from) && multiplies(to) => issued(a),
             // Instructions are issued in order: a load behind a product waits until all of that is issued. So it comes before the product
             // that precedes this one, which takes as long.
             Why::Value if kernel.op(*from).kind == OpKind::Local(LocalOp::Load) && multiplies(to) => {
@@ -434,42 +367,17 @@ fn draft(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], costs: &[Vec<Co
     }
     let mut ops: Vec<DraftOp> = ops.collect();
     in_place(kernel, of, members, (&mut ops, &mut edges));
-    let units = UNITS.map(str::to_owned).to_vec();
-    Draft { name, units, ops, edges, ii: None }
-}
-
-/// Products that are added to the result of another product of the iteration take its registers. So the first of such a chain has the weight
-/// of all, and is needed by whatever needs one of them.
-fn in_place(
-    kernel: &Kernel,
-    of: &Dependent,
-    members: &[Vec<OpId>],
-    (ops, edges): (&mut [DraftOp], &mut Vec<DraftEdge>),
-) {
-    let alone = |group: usize| match &members[group][..] {
-        [id] => product(kernel.op(*id)).map(|[.., sum]| (*id, sum)),
-        _ => None,
-    };
-    let mut first: Vec<usize> = (0..members.len()).collect();
-    // In program order, so that the first of a chain is known before those behind it.
-    for group in 0..members.len() {
-        let Some((_, sum)) = alone(group) else { continue };
-        let before =
-            (0..group).find(|before| alone(*before).is_some_and(|(id, _)| kernel.op(id).results.contains(&sum)));
-        let Some(before) = before else { continue };
-        let uses = of.dependences.iter().filter(|edge| edge.why == Why::Value && members[before].contains(&edge.from));
-        if uses.count() == 1 {
-            first[group] = first[before];
-            ops[group].weight = 0;
+    // A product that continues the one in flight keeps its registers for all iterations: the wait for it takes no others.
+    for group in (0..members.len()).filter(|group| members[*group].iter().any(|id| is_in_flight(kernel.op(*id)))) {
+        let name = &ops[group].name;
+        if edges.iter().any(|edge| edge.kind == Kind::Carried && edge.from == *name && edge.to == *name) {
+            edges
+                .iter_mut()
+                .filter(|edge| edge.from == *name && edge.to != *name)
+                .for_each(|edge| edge.kind = Kind::Memory);
+            ops[group].latency = issued(group);
         }
     }
-    for (group, first) in first.into_iter().enumerate().filter(|(group, first)| group != first) {
-        let of_result = |edge: &&DraftEdge| edge.from == ops[group].name && edge.kind.carries_value();
-        let needed: Vec<DraftEdge> = edges.iter().filter(of_result).cloned().collect();
-        edges.extend(needed.into_iter().map(|edge| DraftEdge {
-            from: ops[first].name.clone(),
-            latency: Some(0),
-            ..edge
-        }));
-    }
+    let units = UNITS.map(str::to_owned).to_vec();
+    Draft { name, units, ops, edges, ii: None }
 }
