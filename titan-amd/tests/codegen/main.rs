@@ -5,6 +5,7 @@ mod bfloats;
 #[path = "../../../titan-nv/tests/emit/cases.rs"]
 #[allow(dead_code, reason = "some are of operations that only other machines have")]
 mod cases;
+mod constants;
 mod floats;
 mod kernels;
 mod launch;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Every round spills registers that were not spilled before, and copies of spilled registers live for one instruction and are not
-//! spilled; so the rounds end.
+//! spilled; so the rounds end. Constants are not copied, but computed again.
 //!
-//! Deliberately absent: splitting of lifetimes, coalescing, rematerialization of constants, private memory. What fits neither in vector nor
+//! Deliberately absent: splitting of lifetimes, coalescing, private memory. What fits neither in vector nor
 //! in accumulation registers is an error that names the line where most registers live.
 
 mod assign;
@@ -17,7 +17,7 @@ mod live;
 mod spill;
 
 use super::error::Fault;
-use super::machine_ir::{Code, File, Inst, Operand, Part};
+use super::machine_ir::{BlockData, Code, File, Inst, Kind, Operand, Part};
 use super::select::{FIXED_SCALARS, FIXED_VECTORS};
 use crate::isa::Operand as Isa;
 use crate::machine::Machine;
@@ -35,8 +35,41 @@ pub(crate) struct Allocated {
     pub(crate) used: [u16; 3],
 }
 
+impl Allocated {
+    /// Whether registers are copied, or constants are computed again.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.code.order.iter().any(|block| self.code.insts(*block).iter().any(|inst| inst.added))
+    }
+
+    /// The number of waves on a SIMD unit, if each had so many vector registers less.
+    pub(crate) fn waves(&self, machine: &Machine, less: u32) -> u32 {
+        let [_, vector, accumulation] = self.used.map(u32::from);
+        machine.waves_by_registers(vector.saturating_sub(less).next_multiple_of(4) + accumulation)
+    }
+
+    /// Whether it leaves room for more waves than other code, or, if one of them has copies, executes fewer instructions. One in a loop counts ten
+    /// times, and one that copies a lane twice, since wait states follow it.
+    pub(crate) fn is_better(&self, other: &Allocated, machine: &Machine) -> bool {
+        let waves = [self.waves(machine, 0), other.waves(machine, 0)];
+        if !self.has_copies() && !other.has_copies() && waves[0] != waves[1] {
+            return waves[0] > waves[1];
+        }
+        let cost = |code: &Code| -> u64 {
+            let of_inst = |inst: &Inst| match (&inst.kind, inst.name()) {
+                (Kind::Start | Kind::Rematerialized, _) => 0,
+                (Kind::Row { .. }, "v_readlane_b32" | "v_writelane_b32") => 2,
+                (Kind::Row { .. }, _) => 1,
+            };
+            let of_block =
+                |block: &BlockData| 10u64.pow(block.depth.min(6)) * block.insts.iter().map(of_inst).sum::<u64>();
+            code.order.iter().map(|block| of_block(&code.blocks[block.index()])).sum()
+        };
+        cost(&self.code) < cost(&other.code)
+    }
+}
+
 /// Rounds of spills, of which each spills new registers.
-const ROUNDS: u32 = 64;
+const ROUNDS: u32 = 256;
 
 /// The numbers of vector and of accumulation registers that a wave may have, those to try first at the start.
 ///
@@ -84,9 +117,9 @@ fn within(mut code: Code, machine: &Machine, [vector, accumulation]: [u32; 2]) -
         };
         // More than the one that has no place: the pressure of what follows is likely as high.
         let chosen = match full.file {
-            File::S => spill::choose(&code, &lives, full.reg, &spills, 16),
-            File::V if accumulation > 0 => spill::choose(&code, &lives, full.reg, &spills, 16),
-            File::V | File::A => Vec::new(),
+            File::S => spill::choose(&code, &lives, full.reg, &spills, 4),
+            File::V => spill::choose(&code, &lives, full.reg, &spills, if accumulation > 0 { 16 } else { 0 }),
+            File::A => Vec::new(),
         };
         if chosen.is_empty() {
             return Err(exceeded(&code, &lives, limits));
