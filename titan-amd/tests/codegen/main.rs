@@ -16,6 +16,7 @@ mod machine;
 mod matrices;
 mod mutants;
 mod nests;
+mod occupancy;
 mod operations;
 mod pairs;
 #[path = "../../../titan-core/tests/lower/random.rs"]
