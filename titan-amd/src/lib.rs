@@ -42,6 +42,7 @@ impl Backend for Machine {
         Target {
             max_warps: self.threads_per_group / self.wave_size,
             named_barriers: self.named_barriers,
+            dies: self.dies,
             registers: self.arch_vgprs,
             registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
             warps_per_sm: self.waves_per_simd * self.simds_per_cu,

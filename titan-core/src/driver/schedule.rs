@@ -260,6 +260,9 @@ impl fmt::Display for Schedule {
         if matches!(self.walk.tiles, Tiles::Grouped(_)) {
             writeln!(f, "programs of the grid in groups of rows")?;
         }
+        if let Some(dies) = self.walk.dies {
+            writeln!(f, "adjacent tiles on each of {dies} dies")?;
+        }
         if let Some(instances) = self.walk.instances {
             writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
         }
