@@ -1,7 +1,7 @@
 //! The code generator: lane IR becomes code objects.
 //!
 //! ```text
-//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ constants ─ pairs ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
+//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ constants ─ pairs ─ [sink] ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
 //! ```
 //!
 //! | module | part | checked by |
@@ -11,6 +11,7 @@
 //! | `conditions` | comparisons where they decide | the emulator, likewise |
 //! | `constants` | constants outside of loops | the emulator, likewise |
 //! | `pairs` | arithmetic on two numbers by one instruction | the emulator, likewise |
+//! | `sink` | masks computed where they are used, if scalar registers are scarce | the emulator, likewise |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -34,6 +35,7 @@ mod pairs;
 pub mod print;
 mod registers;
 mod select;
+mod sink;
 mod waits;
 
 pub use error::EmitError;
@@ -108,16 +110,17 @@ fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> 
 /// Moves constants out of loops, packs operations and allocates registers.
 ///
 /// Both need registers for longer. So where registers are copied, or constants of loops leave room for fewer waves on a SIMD unit, the code is
-/// allocated with fewer of them too, and the best is taken.
+/// allocated with fewer of them too, and with masks that are computed where they are used, and the best is taken.
 fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocated, Fault> {
     let hoisted = [true, false].map(|tuples| constants::hoist(code, tuples));
     let own = hoisted[0].registers.get(code.registers.len()..).unwrap_or_default();
     let constants = u32::try_from(own.iter().filter(|r| r.file == File::V).count()).unwrap_or(0);
-    let mut ways: Vec<(Code, u32)> = hoisted.iter().map(|code| (pairs::pack(code), constants)).collect();
-    ways.extend([(pairs::pack(code), 0), (code.clone(), 0)]);
+    // Those to try first come last.
+    let mut ways = vec![(code.clone(), 0, false), (pairs::pack(code), 0, false)];
+    ways.extend(hoisted.iter().rev().map(|code| (pairs::pack(code), constants, false)));
     ways.dedup_by(|a, b| a.0 == b.0);
     let (mut best, mut failed): (Option<(Code, Allocated)>, _) = (None, None);
-    for (way, constants) in ways {
+    while let Some((way, constants, sunk)) = ways.pop() {
         let allocated = match allocate::allocate(&way, machine, threads) {
             Ok(allocated) => allocated,
             Err(fault) => {
@@ -126,6 +129,9 @@ fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocat
             }
         };
         let enough = !allocated.has_copies() && allocated.waves(machine, constants) == allocated.waves(machine, 0);
+        if allocated.copies_scalars() && !sunk {
+            ways.push((sink::masks(&way), constants, true));
+        }
         if best.as_ref().is_none_or(|(_, known)| allocated.is_better(known, machine)) {
             best = Some((way, allocated));
         }

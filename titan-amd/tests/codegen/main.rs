@@ -13,6 +13,7 @@ mod llvm;
 mod loops;
 #[path = "../../../titan-core/tests/machine/mod.rs"]
 mod machine;
+mod masks;
 mod matrices;
 mod mutants;
 mod nests;

@@ -41,6 +41,12 @@ impl Allocated {
         self.code.order.iter().any(|block| self.code.insts(*block).iter().any(|inst| inst.added))
     }
 
+    /// Whether scalar registers are kept in lanes of vector registers.
+    pub(crate) fn copies_scalars(&self) -> bool {
+        let copies = |inst: &Inst| inst.added && inst.name() == "v_readlane_b32";
+        self.code.order.iter().any(|block| self.code.insts(*block).iter().any(copies))
+    }
+
     /// The number of waves on a SIMD unit, if each had so many vector registers less.
     pub(crate) fn waves(&self, machine: &Machine, less: u32) -> u32 {
         let [_, vector, accumulation] = self.used.map(u32::from);
