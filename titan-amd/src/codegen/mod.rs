@@ -109,7 +109,7 @@ fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> 
 
 /// Moves constants out of loops, packs operations and allocates registers.
 ///
-/// Both need registers for longer. So where registers are copied, or constants of loops leave room for fewer waves on a SIMD unit, the code is
+/// Both need registers for longer. So where many registers are copied, or constants of loops leave room for fewer waves on a SIMD unit, the code is
 /// allocated with fewer of them too, and with masks that are computed where they are used, and the best is taken.
 fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocated, Fault> {
     let hoisted = [true, false].map(|tuples| constants::hoist(code, tuples));
@@ -128,8 +128,8 @@ fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocat
                 continue;
             }
         };
-        let enough = !allocated.has_copies() && allocated.waves(machine, constants) == allocated.waves(machine, 0);
-        if allocated.copies_scalars() && !sunk {
+        let enough = allocated.has_few_copies() && allocated.waves(machine, constants) == allocated.waves(machine, 0);
+        if allocated.copies_scalars() && !sunk && !enough {
             ways.push((sink::masks(&way), constants, true));
         }
         if best.as_ref().is_none_or(|(_, known)| allocated.is_better(known, machine)) {

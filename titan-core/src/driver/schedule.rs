@@ -218,6 +218,25 @@ impl Schedule {
     }
 }
 
+impl Schedule {
+    /// The walk, but for persistent programs.
+    fn fmt_walk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.walk.tiles, Tiles::Grouped(_)) {
+            writeln!(f, "programs of the grid in groups of rows")?;
+        }
+        if let Some(dies) = self.walk.dies {
+            writeln!(f, "adjacent tiles on each of {dies} dies")?;
+        }
+        if let Some(instances) = self.walk.instances {
+            writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
+        }
+        if let Some(Cluster { size, axis }) = self.walk.cluster {
+            writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "access {}, {} bytes of shared memory", self.arguments.name(), self.shared_bytes)?;
@@ -257,18 +276,7 @@ impl fmt::Display for Schedule {
         if self.stores_waited {
             writeln!(f, "stores of a tile complete before the next tile begins")?;
         }
-        if matches!(self.walk.tiles, Tiles::Grouped(_)) {
-            writeln!(f, "programs of the grid in groups of rows")?;
-        }
-        if let Some(dies) = self.walk.dies {
-            writeln!(f, "adjacent tiles on each of {dies} dies")?;
-        }
-        if let Some(instances) = self.walk.instances {
-            writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
-        }
-        if let Some(Cluster { size, axis }) = self.walk.cluster {
-            writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
-        }
+        self.fmt_walk(f)?;
         for Body { number, places, peeled, unmasked } in &self.bodies {
             // The stage is stated where it is not that of the operation before.
             let mut stage = 0;

@@ -60,17 +60,26 @@ impl Allocated {
         if !self.has_copies() && !other.has_copies() && waves[0] != waves[1] {
             return waves[0] > waves[1];
         }
-        let cost = |code: &Code| -> u64 {
-            let of_inst = |inst: &Inst| match (&inst.kind, inst.name()) {
-                (Kind::Start | Kind::Rematerialized, _) => 0,
-                (Kind::Row { .. }, "v_readlane_b32" | "v_writelane_b32") => 2,
-                (Kind::Row { .. }, _) => 1,
-            };
-            let of_block =
-                |block: &BlockData| 10u64.pow(block.depth.min(6)) * block.insts.iter().map(of_inst).sum::<u64>();
-            code.order.iter().map(|block| of_block(&code.blocks[block.index()])).sum()
+        self.cost(|_| true) < other.cost(|_| true)
+    }
+
+    /// Whether copies are less than a hundredth of what is executed.
+    pub(crate) fn has_few_copies(&self) -> bool {
+        self.cost(|inst| inst.added) * 100 < self.cost(|_| true)
+    }
+
+    /// The number of instructions among some that are executed: those in a loop count ten times.
+    fn cost(&self, counts: impl Fn(&Inst) -> bool) -> u64 {
+        let of_inst = |inst: &Inst| match (&inst.kind, inst.name()) {
+            (Kind::Start | Kind::Rematerialized, _) => 0,
+            (Kind::Row { .. }, "v_readlane_b32" | "v_writelane_b32") => 2,
+            (Kind::Row { .. }, _) => 1,
         };
-        cost(&self.code) < cost(&other.code)
+        let of_block = |block: &BlockData| {
+            let own = block.insts.iter().filter(|inst| counts(inst));
+            10u64.pow(block.depth.min(6)) * own.map(of_inst).sum::<u64>()
+        };
+        self.code.order.iter().map(|block| of_block(&self.code.blocks[block.index()])).sum()
     }
 }
 
