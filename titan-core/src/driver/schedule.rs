@@ -16,6 +16,7 @@
 use crate::diag::counted;
 use crate::ir::{Pipe, Planned};
 use crate::pipeline::walk::{Cluster, Tiles, Walk};
+use crate::target::Target;
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -209,6 +210,11 @@ impl Schedule {
         all.dedup();
         all.retain(|simpler| simpler != self);
         all
+    }
+
+    /// A machine with as many dies as the walk distributes programs to.
+    pub(super) fn on_dies(&self, target: &Target) -> Target {
+        Target { dies: self.walk.dies.unwrap_or(1), ..target.clone() }
     }
 
     /// Whether another schedule differs only in its maximum shared memory.
