@@ -2,7 +2,7 @@
 //!
 //! Contents: [`Machine`], the properties of each architecture, one row per target, each row citing the manual it was taken from; [`isa`],
 //! the tables of gfx942's instructions, from which they are encoded, decoded, printed and parsed; [`codegen`], the code generator;
-//! [`object`], the code objects that AMD's loaders accept; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded
+//! [`object`], the code objects that AMD's loaders accept; [`model`], the clocks for which a loop occupies the units of a compute unit; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded
 //! if it is installed (a feature). [`Machine`] is a back end of [`titan_core::driver`].
 //!
 //! Not implemented yet: copies to the local data share, the order of instructions.
@@ -23,6 +23,7 @@ pub mod codegen;
 pub mod emu;
 pub mod isa;
 pub mod machine;
+pub mod model;
 pub mod object;
 #[cfg(feature = "runtime")]
 pub mod runtime;
@@ -41,6 +42,7 @@ impl Backend for Machine {
         Target {
             max_warps: self.threads_per_group / self.wave_size,
             named_barriers: self.named_barriers,
+            dies: self.dies,
             registers: self.arch_vgprs,
             registers_per_sm: self.vgprs_per_simd * self.simds_per_cu * self.wave_size,
             warps_per_sm: self.waves_per_simd * self.simds_per_cu,

@@ -62,6 +62,9 @@ pub struct Machine {
     pub wave_size: u32,
     /// The number of SIMD units of a compute unit.
     pub simds_per_cu: u32,
+    /// The number of dies of a device (XCDs), each with a second-level cache, to which it deals programs in turn. A device with another number, as
+    /// the MI300A or a part of a device, computes the same.
+    pub dies: u32,
     /// The largest number of waves resident on a SIMD unit.
     pub waves_per_simd: u32,
     /// The largest number of work items of a program.
@@ -115,6 +118,8 @@ const MACHINES: &[Machine] = &[
         name: "gfx942",
         wave_size: 64,
         simds_per_cu: 4,
+        // CDNA3 white paper: 8 XCDs with 4 MiB of L2 each; workgroups go to them round robin.
+        dies: 8,
         waves_per_simd: 8,
         threads_per_group: 1024,
         vgprs_per_simd: 512,

@@ -22,6 +22,8 @@ pub fn target(machine: &Machine) -> Target {
         named_barriers: true,
         role_warps: if machine.has(Feature::SetMaxNReg) { GroupMma::WARPS } else { 1 },
         clusters: machine.has(Feature::Cluster) && machine.has(Feature::Multicast),
+        // All programs of a GPU share its L2.
+        dies: 1,
         registers: machine.registers_per_thread,
         // CUDA C++ Programming Guide, "Compute Capabilities": 256 registers of a warp.
         register_granule: 8,

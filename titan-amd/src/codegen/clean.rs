@@ -88,14 +88,14 @@ fn unread(code: &mut Code) {
     }
 }
 
-/// Removes copies of a register of the machine to itself.
+/// Removes copies of a register of the machine to itself, and what is left of the definitions of constants that are computed again.
 pub(crate) fn identities(code: &mut Code) {
     let moves = |inst: &Inst| matches!(inst.name(), "v_mov_b32" | "v_mov_b64" | "s_mov_b32" | "s_mov_b64");
     let plain = |inst: &Inst| matches!(inst.kind, Kind::Row { form: Form::Base, .. });
     for block in code.order.clone() {
         code.blocks[block.index()].insts.retain(|inst| match inst.operands.as_slice() {
             [to, from] => to != from || !moves(inst) || !plain(inst),
-            _ => true,
+            _ => inst.kind != Kind::Rematerialized,
         });
     }
 }

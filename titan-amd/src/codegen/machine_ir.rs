@@ -120,6 +120,8 @@ pub enum Kind {
     },
     /// The start of the lifetime of a register of pieces, whose contents are not defined yet. It emits nothing.
     Start,
+    /// After allocation, the definition of a constant that is computed again before it is read. It has no operands, and emits nothing.
+    Rematerialized,
 }
 
 /// An instruction.
@@ -142,6 +144,7 @@ impl Inst {
         match self.kind {
             Kind::Row { row, .. } => row.name,
             Kind::Start => "start",
+            Kind::Rematerialized => "rematerialized",
         }
     }
 
@@ -150,6 +153,7 @@ impl Inst {
         let args = match &self.kind {
             Kind::Row { row, form, .. } => row.args_in(*form).as_slice().iter().map(|a| a.access).collect(),
             Kind::Start => vec![Access::Write],
+            Kind::Rematerialized => Vec::new(),
         };
         args.into_iter().zip(&self.operands)
     }

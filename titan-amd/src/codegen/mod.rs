@@ -1,7 +1,7 @@
 //! The code generator: lane IR becomes code objects.
 //!
 //! ```text
-//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ pairs ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
+//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ constants ─ pairs ─ [sink] ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
 //! ```
 //!
 //! | module | part | checked by |
@@ -9,7 +9,9 @@
 //! | [`machine_ir`], [`mod@print`] | the instructions of a kernel, and their text | |
 //! | `select` | instructions and masks of active lanes | the emulator against evaluated lane IR, in tests |
 //! | `conditions` | comparisons where they decide | the emulator, likewise |
+//! | `constants` | constants outside of loops | the emulator, likewise |
 //! | `pairs` | arithmetic on two numbers by one instruction | the emulator, likewise |
+//! | `sink` | masks computed where they are used, if scalar registers are scarce | the emulator, likewise |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -24,6 +26,7 @@ mod assemble;
 pub mod check;
 mod clean;
 mod conditions;
+mod constants;
 mod error;
 mod hazards;
 pub mod machine_ir;
@@ -32,6 +35,7 @@ mod pairs;
 pub mod print;
 mod registers;
 mod select;
+mod sink;
 mod waits;
 
 pub use error::EmitError;
@@ -40,7 +44,7 @@ pub use select::matrix_row;
 use crate::machine::Machine;
 use allocate::Allocated;
 use error::Fault;
-use machine_ir::Code;
+use machine_ir::{Code, File};
 use titan_core::lane::{self, Func};
 
 /// A kernel as a code object, and the stages on the way.
@@ -103,27 +107,44 @@ fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> 
     Ok(Emitted { entry, selected: selected.code, allocated: allocated.code, code, text, object, registers })
 }
 
-/// Packs operations and allocates registers. Pairs need adjacent registers, so that code which fits only without them has none.
+/// Moves constants out of loops, packs operations and allocates registers.
+///
+/// Both need registers for longer. So where many registers are copied, or constants of loops leave room for fewer waves on a SIMD unit, the code is
+/// allocated with fewer of them too, and with masks that are computed where they are used, and the best is taken.
 fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocated, Fault> {
-    let paired = pairs::pack(code);
-    let spills =
-        |allocated: &Allocated| allocated.code.order.iter().any(|b| allocated.code.insts(*b).iter().any(|i| i.added));
-    let first = allocate::allocate(&paired, machine, threads);
-    match first {
-        Ok(allocated) if !spills(&allocated) || paired.len() == code.len() => {
-            *code = paired;
-            return Ok(allocated);
+    let hoisted = [true, false].map(|tuples| constants::hoist(code, tuples));
+    let own = hoisted[0].registers.get(code.registers.len()..).unwrap_or_default();
+    let constants = u32::try_from(own.iter().filter(|r| r.file == File::V).count()).unwrap_or(0);
+    // Those to try first come last.
+    let mut ways = vec![(code.clone(), 0, false), (pairs::pack(code), 0, false)];
+    ways.extend(hoisted.iter().rev().map(|code| (pairs::pack(code), constants, false)));
+    ways.dedup_by(|a, b| a.0 == b.0);
+    let (mut best, mut failed): (Option<(Code, Allocated)>, _) = (None, None);
+    while let Some((way, constants, sunk)) = ways.pop() {
+        let allocated = match allocate::allocate(&way, machine, threads) {
+            Ok(allocated) => allocated,
+            Err(fault) => {
+                failed = Some(fault);
+                continue;
+            }
+        };
+        let enough = allocated.has_few_copies() && allocated.waves(machine, constants) == allocated.waves(machine, 0);
+        if allocated.copies_scalars() && !sunk && !enough {
+            ways.push((sink::masks(&way), constants, true));
         }
-        Ok(_) | Err(_) => {}
+        if best.as_ref().is_none_or(|(_, known)| allocated.is_better(known, machine)) {
+            best = Some((way, allocated));
+        }
+        if enough {
+            break;
+        }
     }
-    let plain = allocate::allocate(code, machine, threads);
-    match (first, plain) {
-        (Ok(first), Ok(plain)) if first.code.len() >= plain.code.len() => Ok(plain),
-        (Ok(first), _) => {
-            *code = paired;
-            Ok(first)
+    match (best, failed) {
+        (Some((way, allocated)), _) => {
+            *code = way;
+            Ok(allocated)
         }
-        (Err(_), plain) => plain,
+        (None, failed) => Err(failed.unwrap_or_else(|| Fault::Defect("there is no code to allocate".to_owned()))),
     }
 }
 

@@ -59,7 +59,7 @@ impl Code {
             Kind::Row { form: Form::E64, .. } => "_e64",
             Kind::Row { form: Form::Dpp, .. } => "_dpp",
             Kind::Row { form: Form::Sdwa, .. } => "_sdwa",
-            Kind::Row { form: Form::Base, .. } | Kind::Start => "",
+            Kind::Row { form: Form::Base, .. } | Kind::Start | Kind::Rematerialized => "",
         };
         f.write_str(suffix)?;
         for (i, operand) in inst.operands.iter().enumerate() {

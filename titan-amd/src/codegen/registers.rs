@@ -48,6 +48,6 @@ pub(crate) fn written(inst: &Inst) -> Vec<Physical> {
 pub(crate) fn unit(inst: &Inst) -> Unit {
     match &inst.kind {
         Kind::Row { row, .. } => row.unit,
-        Kind::Start => Unit::Control,
+        Kind::Start | Kind::Rematerialized => Unit::Control,
     }
 }

@@ -4,7 +4,7 @@
 
 use super::error::ErrorCode;
 use super::exec::effect::Effects;
-use super::exec::transfer::{Action, At, Piece, Transfer};
+use super::exec::transfer::{Action, Piece, Transfer};
 use super::exec::{Run, Step, World};
 use super::fail::Fail;
 use super::held::Held;
@@ -13,6 +13,7 @@ use super::launch::Env;
 use super::shaded::Parts;
 use super::tell::deed;
 use super::wave::{Counter, Fill, Serial, Wave};
+use crate::model::banks::IN_ORDER;
 use std::collections::VecDeque;
 use titan_sim::engine::{
     Agent, Class, Completion, Engine, Op, OpId, Place, RendezvousId, Rng, Scheduler, Space, SpaceId, State,
@@ -98,8 +99,27 @@ pub(crate) struct Group<'a> {
     earlier: VecDeque<Serial>,
     /// Loads that the observer does not know as ordinary ones yet.
     pub(crate) held: Held,
-    /// The number of accesses to the local data share that had to wait for a bank.
+    /// The clocks for which accesses to the local data share waited for banks.
     pub(crate) conflicts: u64,
+    /// The accesses to the local data share, if they are recorded.
+    pub(crate) accesses: Option<Vec<LocalAccess>>,
+}
+
+/// An access of a wave to the local data share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalAccess {
+    /// The workgroup.
+    pub workgroup: [u32; 3],
+    /// The number of the wave in it.
+    pub wave: usize,
+    /// The distance of the instruction from the first one of the kernel, in bytes.
+    pub offset: u64,
+    /// Whether it stores; atomic updates do.
+    pub store: bool,
+    /// The bytes that each lane accesses.
+    pub bytes: u32,
+    /// The active lanes and their addresses.
+    pub lanes: Vec<(u8, u64)>,
 }
 
 impl<'a> Group<'a> {
@@ -112,7 +132,23 @@ impl<'a> Group<'a> {
         let (lds_parts, l1, serial, conflicts) = (Parts::default(), L1::default(), 0, 0);
         let earlier = VecDeque::new();
         let held = Held::new(waves.len(), env.options.sanitize && env.module.compares());
-        Ok(Group { env, id, waves, engine, barrier, lds, lds_parts, l1, scheduler, serial, earlier, held, conflicts })
+        let accesses = None;
+        Ok(Group {
+            env,
+            id,
+            waves,
+            engine,
+            barrier,
+            lds,
+            lds_parts,
+            l1,
+            scheduler,
+            serial,
+            earlier,
+            held,
+            conflicts,
+            accesses,
+        })
     }
 
     #[expect(clippy::unused_self, reason = "agents are numbered like waves")]
@@ -309,23 +345,20 @@ impl<'a> Group<'a> {
         self.engine.pending().iter().map(|(_, op)| op).find(|op| op.payload.serial == serial)
     }
 
-    /// Counts the accesses that wait for a bank: there are 32 banks of four bytes, and 128 bytes are served at a time, lanes in order.
-    /// Lanes that read the same word share the access.
-    pub(crate) fn count_conflicts(&mut self, pieces: &[Piece]) {
-        let Some(bytes) = pieces.first().map(|p| usize::from(p.bytes.max(4))) else { return };
-        for lanes in pieces.chunks(128 / bytes) {
-            let mut banks: [Vec<u64>; 32] = std::array::from_fn(|_| Vec::new());
-            for piece in lanes {
-                let At::Lds(a) = piece.at else { continue };
-                for word in a / 4..(a + u64::from(piece.bytes)).div_ceil(4) {
-                    let bank = &mut banks[(word % 32) as usize];
-                    if !bank.contains(&word) {
-                        bank.push(word);
-                    }
-                }
+    /// Counts the clocks for which an access waits for banks, and records it if that is wanted.
+    pub(crate) fn record(&mut self, wave: usize, store: bool, pieces: &[Piece]) {
+        let Some(bytes) = pieces.first().map(|piece| u32::from(piece.bytes)) else { return };
+        // An instruction with two addresses makes two accesses; the pieces of a lane follow each other.
+        let of_lane = pieces.iter().take_while(|piece| piece.lane == pieces[0].lane).count().max(1);
+        for number in 0..of_lane {
+            let own = pieces.iter().skip(number).step_by(of_lane);
+            let lanes: Vec<(u8, u64)> = own.filter_map(|piece| Some((piece.lane, piece.at.lds()?))).collect();
+            self.conflicts += IN_ORDER.clocks(store, bytes, &lanes).conflicts;
+            let code = self.env.code();
+            if let Some(accesses) = &mut self.accesses {
+                let offset = self.waves[wave].pc.wrapping_sub(code);
+                accesses.push(LocalAccess { workgroup: self.id, wave, offset, store, bytes, lanes });
             }
-            let most = banks.iter().map(Vec::len).max().unwrap_or(0);
-            self.conflicts += most.saturating_sub(1) as u64;
         }
     }
 }

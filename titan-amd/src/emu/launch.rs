@@ -9,7 +9,7 @@ use super::absent;
 use super::error::{EmuError, ErrorCode, Report, WaveId};
 use super::exec::{Run, World};
 use super::fail::Fail;
-use super::group::{Group, Turn};
+use super::group::{Group, LocalAccess, Turn};
 use super::memory::{DevicePtr, Memory, PRIVATE_APERTURE, SHARED_APERTURE};
 use super::module::{Kernel, Module};
 use super::private::Private;
@@ -138,8 +138,8 @@ pub struct Stats {
     pub instructions: u64,
     /// The number of workgroups.
     pub workgroups: u64,
-    /// The number of times that an access to the local data share waits for a bank, in a model: 32 banks of four bytes, served 128 bytes
-    /// at a time in the order of lanes. The manual does not specify how this machine divides wide accesses.
+    /// The clocks for which accesses to the local data share wait for banks, if lanes are served in order
+    /// ([`crate::model::banks::IN_ORDER`]).
     pub bank_conflicts: u64,
 }
 
@@ -172,8 +172,23 @@ impl Kernel<'_> {
     /// # Errors
     /// [`ErrorCode::Launch`] and [`ErrorCode::Unsupported`] before anything runs; the other codes for errors during the run.
     pub fn run(&self, launch: &Launch<'_>, memory: &mut Memory, options: &Options) -> Result<Stats, EmuError> {
+        self.run_recorded(launch, memory, options, None)
+    }
+
+    /// Runs the kernel, and records its accesses to the local data share in the order in which they are issued; those of a workgroup when it
+    /// ends.
+    ///
+    /// # Errors
+    /// As [`Kernel::run`].
+    pub fn run_recorded(
+        &self,
+        launch: &Launch<'_>,
+        memory: &mut Memory,
+        options: &Options,
+        record: Option<&mut Vec<LocalAccess>>,
+    ) -> Result<Stats, EmuError> {
         let mut owned = Vec::new();
-        let result = self.run_with(launch, memory, options, &mut owned);
+        let result = self.run_with(launch, memory, options, (&mut owned, record));
         let base = memory.load(self.module.hash, &self.module.object).unwrap_or(0);
         memory.keep_notes(|pc, origin| {
             let site = self.module.site(pc.wrapping_sub(base));
@@ -191,7 +206,7 @@ impl Kernel<'_> {
         launch: &Launch<'_>,
         memory: &mut Memory,
         options: &Options,
-        owned: &mut Vec<DevicePtr>,
+        (owned, mut record): (&mut Vec<DevicePtr>, Option<&mut Vec<LocalAccess>>),
     ) -> Result<Stats, EmuError> {
         let env = self.env(launch, memory, options, owned)?;
         let [nx, ny, nz] = launch.grid.map(u64::from);
@@ -203,7 +218,8 @@ impl Kernel<'_> {
         while next < total || !resident.is_empty() {
             if turn >= resident.len() {
                 if next < total && resident.len() < options.resident.max(1) as usize {
-                    let group = Group::new(&env, at(next)).map_err(|f| env.error(f, at(next), None))?;
+                    let mut group = Group::new(&env, at(next)).map_err(|f| env.error(f, at(next), None))?;
+                    group.accesses = record.is_some().then(Vec::new);
                     resident.push((group, Watch::new(&env)));
                     next += 1;
                 } else {
@@ -216,6 +232,9 @@ impl Kernel<'_> {
             match done {
                 Ok(Turn::Done) => {
                     stats.bank_conflicts += group.conflicts;
+                    if let (Some(record), Some(accesses)) = (&mut record, &mut group.accesses) {
+                        record.append(accesses);
+                    }
                     resident.remove(turn);
                 }
                 Ok(Turn::Spent) => turn += 1,
@@ -419,7 +438,7 @@ impl Env<'_> {
         let registers = [arch, d.vgprs() - arch, d.general_sgprs()];
         let preloads = d.user_sgprs().iter().any(|u| matches!(u, UserSgpr::Preload(_)));
         // For hardware that does not load arguments itself, code that does so precedes the first instruction.
-        let pc = self.base + self.kernel.entry.entry + if preloads { 256 } else { 0 };
+        let pc = self.code() + if preloads { 256 } else { 0 };
         let mut w = Wave::new(pc, d.float_mode(), registers, fill);
         #[expect(clippy::cast_possible_truncation, reason = "at most 16 waves")]
         let first = wave as u32 * 64;
@@ -448,6 +467,11 @@ impl Env<'_> {
         let group = u64::from(x) | u64::from(y) << 32 ^ u64::from(z) << 16;
         // Never 0, which stands for zeros.
         Fill { seed: seed ^ group << 8 | 1 << 63, defined }
+    }
+
+    /// The address of the first instruction of the kernel.
+    pub(crate) const fn code(&self) -> u64 {
+        self.base + self.kernel.entry.entry
     }
 
     /// The private memory of a work item, in bytes.

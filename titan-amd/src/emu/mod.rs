@@ -58,6 +58,7 @@ mod wave;
 
 pub use absent::Absent;
 pub use error::{EmuError, ErrorCode, Report, Site, WaveId};
+pub use group::LocalAccess;
 pub use launch::{Arg, Args, Launch, Options, Stats, Uninitialised};
 pub use memory::{DevicePtr, Memory};
 pub use module::{Kernel, Module};

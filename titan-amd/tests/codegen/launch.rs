@@ -2,7 +2,9 @@
 
 use titan_amd::Machine;
 use titan_amd::codegen::{EmitError, Emitted, emit};
-use titan_amd::emu::{Args, Completion, EmuError, Launch, Memory, Module, Options, Schedule, Uninitialised};
+use titan_amd::emu::{
+    Args, Completion, EmuError, Launch, LocalAccess, Memory, Module, Options, Schedule, Uninitialised,
+};
 use titan_core::lane::Func;
 
 pub(crate) fn machine() -> &'static Machine {
@@ -59,8 +61,10 @@ impl Ready {
         args: &[u8],
         memory: &mut Memory,
         options: &Options,
-    ) -> Result<(), EmuError> {
+    ) -> Result<Vec<LocalAccess>, EmuError> {
         let launch = Launch { grid, block: [self.threads, 1, 1], dynamic_lds: 0, args: Args::Packed(args) };
-        self.module.kernel(&self.emitted.entry)?.run(&launch, memory, options).map(drop)
+        let mut accesses = Vec::new();
+        self.module.kernel(&self.emitted.entry)?.run_recorded(&launch, memory, options, Some(&mut accesses))?;
+        Ok(accesses)
     }
 }

@@ -5,6 +5,7 @@ mod bfloats;
 #[path = "../../../titan-nv/tests/emit/cases.rs"]
 #[allow(dead_code, reason = "some are of operations that only other machines have")]
 mod cases;
+mod constants;
 mod floats;
 mod kernels;
 mod launch;
@@ -12,9 +13,11 @@ mod llvm;
 mod loops;
 #[path = "../../../titan-core/tests/machine/mod.rs"]
 mod machine;
+mod masks;
 mod matrices;
 mod mutants;
 mod nests;
+mod occupancy;
 mod operations;
 mod pairs;
 #[path = "../../../titan-core/tests/lower/random.rs"]

@@ -25,6 +25,17 @@ const OVER: (&str, &str) = ("v_mov_b32_e32 v20, 0", "$vgpr20 = V_MOV_B32_e32 0, 
 const STORE: (&str, &str) =
     ("global_store_dword v[0:1], v20, off", "GLOBAL_STORE_DWORD $vgpr0_vgpr1, $vgpr20, 0, 0, implicit $exec");
 
+const PK_MUL: &str =
+    "$vgpr60_vgpr61 = V_PK_MUL_F32 8, $vgpr20_vgpr21, 8, $vgpr12_vgpr13, 0, 0, 0, 0, 0, implicit $mode, implicit $exec";
+const PK_ADD: &str =
+    "$vgpr8_vgpr9 = V_PK_ADD_F32 8, $vgpr10_vgpr11, 8, $vgpr12_vgpr13, 0, 0, 0, 0, 0, implicit $mode, implicit $exec";
+const PK_FMA: &str = "$vgpr24_vgpr25 = V_PK_FMA_F32 8, $vgpr8_vgpr9, 8, $vgpr10_vgpr11, 8, $vgpr12_vgpr13, 0, 0, 0, 0, 0, implicit $mode, implicit $exec";
+const EXP: &str = "$vgpr20 = V_EXP_F32_e32 $vgpr8, implicit $mode, implicit $exec";
+const EXP_21: &str = "$vgpr21 = V_EXP_F32_e32 $vgpr8, implicit $mode, implicit $exec";
+const MAX3: &str = "$vgpr60 = V_MAX3_F32_e64 0, $vgpr8, 0, $vgpr20, 0, $vgpr21, 0, 0, implicit $mode, implicit $exec";
+const FIRST: &str = "$sgpr24 = V_READFIRSTLANE_B32 $vgpr60, implicit $exec";
+const BUFFER: &str = "$vgpr40_vgpr41_vgpr42_vgpr43 = BUFFER_LOAD_DWORDX4_OFFEN $vgpr0, $sgpr8_sgpr9_sgpr10_sgpr11, $sgpr16, 0, 0, 0, implicit $exec";
+
 const PAIRS: &[Pair] = &[
     // Vector arithmetic, then a product.
     ("v_mov_b32_e32 v8, 0", F16_16, "$vgpr8 = V_MOV_B32_e32 0, implicit $exec", F16_16_MIR, 0),
@@ -270,6 +281,73 @@ const PAIRS: &[Pair] = &[
         "BUFFER_STORE_DWORDX4_OFFSET_exact $vgpr20_vgpr21_vgpr22_vgpr23, $sgpr8_sgpr9_sgpr10_sgpr11, $sgpr16, 0, 0, 0, implicit $exec",
         OVER.1,
         1,
+    ),
+    // Arithmetic on two numbers, extremes of three, permutations of bytes.
+    (F16_16, "v_pk_mul_f32 v[60:61], v[20:21], v[12:13]", F16_16_MIR, PK_MUL, 0),
+    (F16_32, "v_pk_mul_f32 v[60:61], v[20:21], v[12:13]", F16_32_MIR, PK_MUL, 0),
+    (F16_16, "v_pk_fma_f32 v[24:25], v[8:9], v[10:11], v[12:13]", F16_16_MIR, PK_FMA, 0),
+    ("v_pk_fma_f32 v[24:25], v[8:9], v[10:11], v[12:13]", F16_16, PK_FMA, F16_16_MIR, 0),
+    ("v_pk_add_f32 v[8:9], v[10:11], v[12:13]", F16_16, PK_ADD, F16_16_MIR, 0),
+    ("v_exp_f32_e32 v20, v8", "v_pk_mul_f32 v[60:61], v[20:21], v[12:13]", EXP, PK_MUL, 0),
+    ("v_exp_f32_e32 v21, v8", "v_max3_f32 v60, v8, v20, v21", EXP_21, MAX3, 0),
+    ("v_max3_f32 v60, v8, v20, v21", "v_readfirstlane_b32 s24, v60", MAX3, FIRST, 0),
+    (
+        "v_med3_f32 v60, v8, v20, v21",
+        "v_mov_b32_dpp v61, v60 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf",
+        "$vgpr60 = V_MED3_F32_e64 0, $vgpr8, 0, $vgpr20, 0, $vgpr21, 0, 0, implicit $mode, implicit $exec",
+        "$vgpr61 = V_MOV_B32_dpp $vgpr61, $vgpr60, 177, 15, 15, 0, implicit $exec",
+        0,
+    ),
+    (
+        "v_readfirstlane_b32 s24, v60",
+        "v_perm_b32 v60, v8, v9, s24",
+        FIRST,
+        "$vgpr60 = V_PERM_B32_e64 $vgpr8, $vgpr9, $sgpr24, implicit $exec",
+        0,
+    ),
+    (
+        "v_perm_b32 v8, v60, v61, v62",
+        F16_16,
+        "$vgpr8 = V_PERM_B32_e64 $vgpr60, $vgpr61, $vgpr62, implicit $exec",
+        F16_16_MIR,
+        0,
+    ),
+    // The scalar offset and the descriptor of a load from a buffer.
+    (
+        "v_readfirstlane_b32 s16, v60",
+        "buffer_load_dwordx4 v[40:43], v0, s[8:11], s16 offen",
+        "$sgpr16 = V_READFIRSTLANE_B32 $vgpr60, implicit $exec",
+        BUFFER,
+        0,
+    ),
+    (
+        "v_readfirstlane_b32 s10, v60",
+        "buffer_load_dwordx4 v[40:43], v0, s[8:11], s16 offen",
+        "$sgpr10 = V_READFIRSTLANE_B32 $vgpr60, implicit $exec",
+        BUFFER,
+        0,
+    ),
+    (
+        "v_cmp_lt_u32_e64 s[16:17], v8, v9",
+        "v_cndmask_b32_e64 v60, v8, v9, s[16:17]",
+        "$sgpr16_sgpr17 = V_CMP_LT_U32_e64 $vgpr8, $vgpr9, implicit $exec",
+        "$vgpr60 = V_CNDMASK_B32_e64 0, $vgpr8, 0, $vgpr9, $sgpr16_sgpr17, implicit $exec",
+        0,
+    ),
+    // The mode, which kernels leave at their start.
+    (
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0",
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0",
+        "S_SETREG_IMM32_B32 0, 577, implicit-def $mode, implicit $mode",
+        "S_SETREG_IMM32_B32 0, 577, implicit-def $mode, implicit $mode",
+        0,
+    ),
+    (
+        "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 9, 1), 0",
+        "v_max_f32_e32 v60, v8, v9",
+        "S_SETREG_IMM32_B32 0, 577, implicit-def $mode, implicit $mode",
+        "$vgpr60 = V_MAX_F32_e32 $vgpr8, $vgpr9, implicit $mode, implicit $exec",
+        0,
     ),
     // Scalar arithmetic.
     (

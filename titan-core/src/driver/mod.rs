@@ -494,7 +494,7 @@ fn carried_out(filled: Filled, laid_out: Kernel, loops: Option<InStages>) -> Res
     let loops = loops.map_or_else(|| InStages::of(&laid_out, &schedule.bodies), Ok)?;
     let [scheduled, loops] = loops.kernels(schedule.unmasked)?;
     let (barriers, held) = road::barriers(&rings, &plan, (&laid_out, &schedule.bodies), &loops, &mut |_, _, _| ())?;
-    let lowered = lower::lower(&barriers, &plan.target)?;
+    let lowered = lower::lower(&barriers, &schedule.on_dies(&plan.target))?;
     crowded::say(&mut log, (&schedule, &plan), [&laid_out, &barriers], &held);
     Ok(Made { schedule, rings, plan, laid_out, scheduled, loops, barriers, lowered, log, pays: None })
 }

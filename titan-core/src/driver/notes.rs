@@ -55,6 +55,9 @@ pub(super) fn chosen(kernel: &Kernel, schedule: &Schedule, target: &str) -> Vec<
             notes.push("grouped: programs that run at the same time have tiles of few rows and few columns".to_owned());
         }
     }
+    if let Some(dies) = schedule.walk.dies {
+        notes.push(format!("each of {dies} dies computes adjacent tiles, which its second-level cache holds"));
+    }
     if let Some(instances) = schedule.walk.instances {
         notes.push(format!(
             "{instances} instances compute tiles in turn: one stores its tile while the MMAs of the next one run"

@@ -231,7 +231,8 @@ pub(super) fn in_groups(kernel: &Verified, target: &Target, filled: Filled) -> F
     if !filled.schedule.arguments.aligned() {
         return filled;
     }
-    let walk = Walk { tiles: Tiles::Grouped(RASTER_ROWS), ..filled.schedule.walk };
+    let dies = (target.dies > 1).then_some(target.dies);
+    let walk = Walk { tiles: Tiles::Grouped(RASTER_ROWS), dies, ..filled.schedule.walk };
     let schedule = Schedule { walk, warps: None, ..filled.schedule.clone() };
     filled.or_better((kernel, target), &schedule, Alternative::Grouped)
 }

@@ -16,6 +16,7 @@
 use crate::diag::counted;
 use crate::ir::{Pipe, Planned};
 use crate::pipeline::walk::{Cluster, Tiles, Walk};
+use crate::target::Target;
 use std::fmt;
 
 /// The arguments that a variant is for, those with the most assumptions first.
@@ -211,10 +212,34 @@ impl Schedule {
         all
     }
 
+    /// A machine with as many dies as the walk distributes programs to.
+    pub(super) fn on_dies(&self, target: &Target) -> Target {
+        Target { dies: self.walk.dies.unwrap_or(1), ..target.clone() }
+    }
+
     /// Whether another schedule differs only in its maximum shared memory.
     #[must_use]
     pub fn is_but_for_memory(&self, other: &Schedule) -> bool {
         *self == Schedule { shared_bytes: self.shared_bytes, ..other.clone() }
+    }
+}
+
+impl Schedule {
+    /// The walk, but for persistent programs.
+    fn fmt_walk(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.walk.tiles, Tiles::Grouped(_)) {
+            writeln!(f, "programs of the grid in groups of rows")?;
+        }
+        if let Some(dies) = self.walk.dies {
+            writeln!(f, "adjacent tiles on each of {dies} dies")?;
+        }
+        if let Some(instances) = self.walk.instances {
+            writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
+        }
+        if let Some(Cluster { size, axis }) = self.walk.cluster {
+            writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
+        }
+        Ok(())
     }
 }
 
@@ -257,15 +282,7 @@ impl fmt::Display for Schedule {
         if self.stores_waited {
             writeln!(f, "stores of a tile complete before the next tile begins")?;
         }
-        if matches!(self.walk.tiles, Tiles::Grouped(_)) {
-            writeln!(f, "programs of the grid in groups of rows")?;
-        }
-        if let Some(instances) = self.walk.instances {
-            writeln!(f, "{instances} instances of the role that computes take tiles in turn")?;
-        }
-        if let Some(Cluster { size, axis }) = self.walk.cluster {
-            writeln!(f, "clusters of {size} programs, whose tiles are neighbours along axis {axis}")?;
-        }
+        self.fmt_walk(f)?;
         for Body { number, places, peeled, unmasked } in &self.bodies {
             // The stage is stated where it is not that of the operation before.
             let mut stage = 0;

@@ -32,6 +32,7 @@ pub mod amd;
 pub mod banks;
 mod build;
 mod dce;
+mod dies;
 pub mod family;
 mod flight;
 mod fold;

@@ -65,7 +65,10 @@ impl Lower<'_> {
                 let reg = super::scalar::constant(&mut self.b, *c);
                 self.define(op.results[0], LoweredValue::Scalar(reg));
             }
-            OpKind::ProgramId(axis) => self.fact(op, lane::OpKind::ProgramId(*axis)),
+            OpKind::ProgramId(axis) => {
+                let index = self.program_index(*axis);
+                self.define(op.results[0], LoweredValue::Scalar(index));
+            }
             OpKind::NumPrograms(axis) => self.fact(op, lane::OpKind::NumPrograms(*axis)),
             OpKind::Splat(_) => self.splat(op),
             OpKind::Iota(_) => self.iota(op),

@@ -24,6 +24,7 @@
 //! | `local` | operations of laid-out kernels |
 //! | `control` | loops and branches |
 //! | `distribute` | linear indices and ragged outputs |
+//! | `program` | the index of a program |
 //! | `report` | traps and prints |
 //!
 //! After that, shared memory is allocated, barriers are checked, dead code is eliminated, and the function is verified.
@@ -45,6 +46,7 @@ mod local;
 mod maker;
 mod mma;
 mod packed;
+mod program;
 mod reduce;
 mod report;
 pub mod scalar;
@@ -165,6 +167,8 @@ struct Lower<'a> {
     tables: Vec<maker::Table>,
     /// Whether this is the thread that starts the bulk copies of the current role, whose other threads execute its code too.
     copying: Option<Reg>,
+    /// The number of dies for which programs are numbered.
+    dies: u32,
     /// What copies through registers have loaded and not stored yet.
     held: Vec<staging::Held>,
     /// As [`Lowered::reaches`].
@@ -191,6 +195,7 @@ impl<'a> Lower<'a> {
             elected: false,
             tables: Vec::new(),
             copying: None,
+            dies: program::dies(kernel, target, laid.cluster),
             held: Vec::new(),
             reaches: SortedSet::new(),
             apart: SortedSet::new(),

@@ -47,7 +47,7 @@ impl Lower<'_> {
         let before = self.b.one(lane::OpKind::CompareSwap(Space::Global), &[report, zero, site]);
         let won = self.b.cmp_u(Pred::Eq, before, zero);
         for axis in 0..3u8 {
-            let id = self.b.one(lane::OpKind::ProgramId(axis), &[]);
+            let id = self.program_index(axis);
             let offset = 4 * (i32::from(axis) + 1);
             let kind = lane::OpKind::Store { space: Space::Global, bytes: 4, n: 1, offset, masked: true };
             self.b.op(kind, &[report, id, won]);
@@ -76,7 +76,7 @@ impl Lower<'_> {
         let base = self.b.add(report, bytes);
         let first = self.is_first_thread();
         let header = self.b.and(first, room);
-        let head = [self.b.i32(site), self.program(0), self.program(1), self.program(2)];
+        let head = [self.b.i32(site), self.program_index(0), self.program_index(1), self.program_index(2)];
         for (i, word) in (0i32..).zip(head) {
             let place = Place { space: Space::Global, address: base, offset: 4 * i };
             self.store_vector(place, Elem::U32, &[word], Some(header));
@@ -87,10 +87,6 @@ impl Lower<'_> {
             at += print_words(ty);
         }
         Ok(())
-    }
-
-    fn program(&mut self, axis: u8) -> Reg {
-        self.b.one(lane::OpKind::ProgramId(axis), &[])
     }
 
     /// Reserves words of the report for a record: returns the index of the first word, and whether all of them fit. The first thread

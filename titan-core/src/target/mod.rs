@@ -41,6 +41,9 @@ pub struct Target {
     pub role_warps: u32,
     /// Whether programs can be launched in clusters, and copies of boxes to several of them are as fast as to one.
     pub clusters: bool,
+    /// The number of dies of a device, each with a second-level cache of its own, to which it deals programs in turn; 1 if all programs share one
+    /// cache.
+    pub dies: u32,
     /// The maximum number of 32-bit registers of a thread.
     pub registers: u32,
     /// The unit in which registers are allocated to a thread.
@@ -100,6 +103,7 @@ impl Target {
             named_barriers: true,
             role_warps: 1,
             clusters: false,
+            dies: 1,
             registers: 255,
             register_granule: 8,
             registers_per_sm: 64 * 1024,

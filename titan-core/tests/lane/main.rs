@@ -5,6 +5,7 @@ mod machine;
 
 mod banks;
 mod dce;
+mod dies;
 mod fold;
 mod hazard;
 mod in_flight;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Every round spills registers that were not spilled before, and copies of spilled registers live for one instruction and are not
-//! spilled; so the rounds end.
+//! spilled; so the rounds end. Constants are not copied, but computed again.
 //!
-//! Deliberately absent: splitting of lifetimes, coalescing, rematerialization of constants, private memory. What fits neither in vector nor
+//! Deliberately absent: splitting of lifetimes, coalescing, private memory. What fits neither in vector nor
 //! in accumulation registers is an error that names the line where most registers live.
 
 mod assign;
@@ -17,7 +17,7 @@ mod live;
 mod spill;
 
 use super::error::Fault;
-use super::machine_ir::{Code, File, Inst, Operand, Part};
+use super::machine_ir::{BlockData, Code, File, Inst, Kind, Operand, Part};
 use super::select::{FIXED_SCALARS, FIXED_VECTORS};
 use crate::isa::Operand as Isa;
 use crate::machine::Machine;
@@ -35,8 +35,56 @@ pub(crate) struct Allocated {
     pub(crate) used: [u16; 3],
 }
 
+impl Allocated {
+    /// Whether registers are copied, or constants are computed again.
+    pub(crate) fn has_copies(&self) -> bool {
+        self.code.order.iter().any(|block| self.code.insts(*block).iter().any(|inst| inst.added))
+    }
+
+    /// Whether scalar registers are kept in lanes of vector registers.
+    pub(crate) fn copies_scalars(&self) -> bool {
+        let copies = |inst: &Inst| inst.added && inst.name() == "v_readlane_b32";
+        self.code.order.iter().any(|block| self.code.insts(*block).iter().any(copies))
+    }
+
+    /// The number of waves on a SIMD unit, if each had so many vector registers less.
+    pub(crate) fn waves(&self, machine: &Machine, less: u32) -> u32 {
+        let [_, vector, accumulation] = self.used.map(u32::from);
+        machine.waves_by_registers(vector.saturating_sub(less).next_multiple_of(4) + accumulation)
+    }
+
+    /// Whether it leaves room for more waves than other code, or, if one of them has copies, executes fewer instructions. One in a loop counts ten
+    /// times, and one that copies a lane twice, since wait states follow it.
+    pub(crate) fn is_better(&self, other: &Allocated, machine: &Machine) -> bool {
+        let waves = [self.waves(machine, 0), other.waves(machine, 0)];
+        if !self.has_copies() && !other.has_copies() && waves[0] != waves[1] {
+            return waves[0] > waves[1];
+        }
+        self.cost(|_| true) < other.cost(|_| true)
+    }
+
+    /// Whether copies are less than a hundredth of what is executed.
+    pub(crate) fn has_few_copies(&self) -> bool {
+        self.cost(|inst| inst.added) * 100 < self.cost(|_| true)
+    }
+
+    /// The number of instructions among some that are executed: those in a loop count ten times.
+    fn cost(&self, counts: impl Fn(&Inst) -> bool) -> u64 {
+        let of_inst = |inst: &Inst| match (&inst.kind, inst.name()) {
+            (Kind::Start | Kind::Rematerialized, _) => 0,
+            (Kind::Row { .. }, "v_readlane_b32" | "v_writelane_b32") => 2,
+            (Kind::Row { .. }, _) => 1,
+        };
+        let of_block = |block: &BlockData| {
+            let own = block.insts.iter().filter(|inst| counts(inst));
+            10u64.pow(block.depth.min(6)) * own.map(of_inst).sum::<u64>()
+        };
+        self.code.order.iter().map(|block| of_block(&self.code.blocks[block.index()])).sum()
+    }
+}
+
 /// Rounds of spills, of which each spills new registers.
-const ROUNDS: u32 = 64;
+const ROUNDS: u32 = 256;
 
 /// The numbers of vector and of accumulation registers that a wave may have, those to try first at the start.
 ///
@@ -84,9 +132,9 @@ fn within(mut code: Code, machine: &Machine, [vector, accumulation]: [u32; 2]) -
         };
         // More than the one that has no place: the pressure of what follows is likely as high.
         let chosen = match full.file {
-            File::S => spill::choose(&code, &lives, full.reg, &spills, 16),
-            File::V if accumulation > 0 => spill::choose(&code, &lives, full.reg, &spills, 16),
-            File::V | File::A => Vec::new(),
+            File::S => spill::choose(&code, &lives, full.reg, &spills, 4),
+            File::V => spill::choose(&code, &lives, full.reg, &spills, if accumulation > 0 { 16 } else { 0 }),
+            File::A => Vec::new(),
         };
         if chosen.is_empty() {
             return Err(exceeded(&code, &lives, limits));

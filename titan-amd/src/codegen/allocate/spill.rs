@@ -1,9 +1,11 @@
-//! Spills: a register that has no place is kept elsewhere, and copied to a register for every instruction that uses it.
+//! Spills: a register that has no place is kept elsewhere, and copied to a register for every instruction that uses it; a constant is computed
+//! again instead.
 //!
 //! | file | is kept in | copies |
 //! |---|---|---|
 //! | vector | an accumulation register | `v_accvgpr_read_b32`, `v_accvgpr_write_b32`; matrix instructions use it where it is |
 //! | scalar | a lane of a vector register, which is kept for nothing else | `v_readlane_b32`, `v_writelane_b32` |
+//! | either, of one word, with a constant as its only definition | nowhere | `s_mov_b32`, `v_mov_b32` |
 //!
 //! Every instruction that reads a spilled register reads a copy that is made before, and every one that writes it writes a register from which
 //! the words are copied after. Copies of vector registers are vector instructions, executed by the same lanes as the instruction itself: so the
@@ -14,9 +16,29 @@
 //! §7.1.1). So accumulators, whose loops do nothing else with them, are kept in accumulation registers without copies.
 //!
 //! The registers that are spilled are those that free the most room for the fewest copies: of the registers that live where no place was
-//! free, those with the longest lifetime for each read and write that needs a copy.
+//! free, those with the longest lifetime for each read and write that needs a copy. Constants come first, since they need no copy where they
+//! are defined.
+//!
+//! # Rematerialized constants
+//!
+//! The definition of a constant becomes [`Kind::Rematerialized`], and it is computed again before the first read in each block, for all
+//! reads in the block until the active lanes change: a move to a vector register sets the active lanes only. If such a register of a block has no
+//! place, the constant is computed again before each read. A register that lives for one instruction is not spilled again, so that
+//! this ends.
+//!
+//! ```text
+//!                       if %1 has no place:          and if %5 has none:
+//! %1 = v_mov 7          (rematerialized)
+//! b2: …                 b2: …
+//!                           %5 = v_mov 7                 %6 = v_mov 7
+//!     v_add %2, %1, %3      v_add %2, %5, %3             v_add %2, %6, %3
+//!     …                     …                            …
+//!                                                        %7 = v_mov 7
+//!     v_sub %4, %1, %2      v_sub %4, %5, %2             v_sub %4, %7, %2
+//! ```
 
 use super::live::Lives;
+use crate::codegen::constants::{changes_lanes, definition, held, moved};
 use crate::codegen::machine_ir::{Code, File, Inst, Kind, Operand, Part, Reg, Register};
 use crate::isa::{Access, Class, Form, Operand as Isa};
 
@@ -28,26 +50,46 @@ pub(crate) struct Spills {
     /// The vector registers that hold scalar ones, and the number of lanes that are used.
     banks: Vec<Reg>,
     lanes: usize,
+    /// The registers that hold a constant for the reads of a block.
+    local: Vec<bool>,
 }
 
 /// The number of lanes of a vector register.
 const LANES: usize = 64;
 
-/// Where a spilled register is: an accumulation register of the same number, or the lanes of vector registers.
+/// The most words of constants that are spilled at once.
+const CONSTANTS: u32 = 8;
+
+/// Where a spilled register is: an accumulation register of the same number, the lanes of vector registers, or nowhere, since it is a constant.
 #[derive(Clone, Debug)]
 enum Home {
     Same,
     Lanes(Vec<(Reg, u8)>),
+    Constant(Isa),
 }
 
-/// Registers to spill at a point that is full: as many words as are asked for, if there are so many.
+/// Registers to spill at a point that is full: as many words as are asked for, if there are so many; constants, as long as there are any.
 pub(crate) fn choose(code: &Code, lives: &Lives, full: Reg, spills: &Spills, words: u32) -> Vec<Reg> {
+    let held = held(code);
+    let constants = longest(code, lives, full, spills, CONSTANTS, |r| held[r].is_some());
+    if constants.is_empty() { longest(code, lives, full, spills, words, |_| true) } else { constants }
+}
+
+/// Those of the registers for which `may` holds that live the longest for each read and write.
+fn longest(
+    code: &Code,
+    lives: &Lives,
+    full: Reg,
+    spills: &Spills,
+    words: u32,
+    may: impl Fn(usize) -> bool,
+) -> Vec<Reg> {
     let (ranges, file) = (&lives.ranges[full.index()], code.register(full).file);
     let overlaps = |r: usize| lives.ranges[r].iter().any(|a| ranges.iter().any(|b| a.from <= b.to && b.from <= a.to));
     let length = |r: usize| lives.ranges[r].iter().map(|range| u64::from(range.to - range.from) + 1).sum::<u64>();
     let mut all: Vec<(u64, usize)> = (0..code.registers.len())
         .filter(|r| code.registers[*r].file == file && !spills.kept.get(*r).copied().unwrap_or(false))
-        .filter(|r| overlaps(*r) && length(*r) > 6)
+        .filter(|r| may(*r) && overlaps(*r) && length(*r) > 6)
         .map(|r| (length(r) * 1000 / lives.uses[r].max(1), r))
         .collect();
     all.sort_by_key(|(worth, r)| (std::cmp::Reverse(*worth), *r));
@@ -65,12 +107,14 @@ pub(crate) fn choose(code: &Code, lives: &Lives, full: Reg, spills: &Spills, wor
 
 /// Spills registers.
 pub(crate) fn spill(code: &mut Code, regs: &[Reg], spills: &mut Spills) {
+    let held = held(code);
     let mut homes: Vec<Option<Home>> = vec![None; code.registers.len()];
     for reg in regs {
         let register = code.register(*reg);
-        homes[reg.index()] = Some(match register.file {
-            File::S => Home::Lanes((0..register.words).map(|_| spills.lane(code)).collect()),
-            File::V | File::A => {
+        homes[reg.index()] = Some(match (held[reg.index()], register.file) {
+            (Some(value), _) => Home::Constant(value),
+            (None, File::S) => Home::Lanes((0..register.words).map(|_| spills.lane(code)).collect()),
+            (None, File::V | File::A) => {
                 code.registers[reg.index()] = Register { file: File::A, ..register };
                 Home::Same
             }
@@ -80,13 +124,16 @@ pub(crate) fn spill(code: &mut Code, regs: &[Reg], spills: &mut Spills) {
     for block in code.order.clone() {
         let insts = std::mem::take(&mut code.blocks[block.index()].insts);
         let mut out = Vec::with_capacity(insts.len());
+        let mut made = Vec::new();
         for inst in insts {
-            around(code, inst, &homes, spills, &mut out);
+            if let Some(inst) = again(code, inst, &homes, spills, &mut made, &mut out) {
+                around(code, inst, &homes, spills, &mut out);
+            }
         }
         code.blocks[block.index()].insts = out;
     }
     // What is written by several copies is a register of pieces, whose lifetime starts before the first of them.
-    for reg in regs {
+    for reg in regs.iter().filter(|reg| held[reg.index()].is_none()) {
         code.registers[reg.index()].pieces = true;
     }
 }
@@ -113,6 +160,23 @@ impl Spills {
         (last, u8::try_from(lane).unwrap_or(0))
     }
 
+    /// A new register for a constant, in place of another one: if that was for the reads of a block, for one read, and not spilled.
+    fn constant(&mut self, code: &mut Code, from: Reg) -> Reg {
+        let register = code.register(from);
+        if self.is_local(from) {
+            return self.fresh(code, register);
+        }
+        let reg = Reg::new(code.registers.len());
+        code.registers.push(register);
+        self.local.resize(code.registers.len(), false);
+        self.local[reg.index()] = true;
+        reg
+    }
+
+    fn is_local(&self, reg: Reg) -> bool {
+        self.local.get(reg.index()).copied().unwrap_or(false)
+    }
+
     /// A new register that is not spilled.
     fn fresh(&mut self, code: &mut Code, register: Register) -> Reg {
         let reg = Reg::new(code.registers.len());
@@ -131,11 +195,11 @@ fn added(name: &'static str, operands: Vec<Operand>, like: &Inst) -> Option<Inst
 
 /// The copy of a word from where it is kept (`read`), or to there.
 fn copy(home: &Home, kept: Part, own: Part, read: bool, like: &Inst) -> Option<Inst> {
-    let Home::Lanes(lanes) = home else {
-        return match read {
-            true => added("v_accvgpr_read_b32", vec![own.into(), kept.into()], like),
-            false => added("v_accvgpr_write_b32", vec![kept.into(), own.into()], like),
-        };
+    let lanes = match home {
+        Home::Lanes(lanes) => lanes,
+        Home::Same if read => return added("v_accvgpr_read_b32", vec![own.into(), kept.into()], like),
+        Home::Same => return added("v_accvgpr_write_b32", vec![kept.into(), own.into()], like),
+        Home::Constant(_) => return None,
     };
     let (bank, lane) = *lanes.get(usize::from(kept.first))?;
     let bank = Part { reg: bank, first: 0, words: 1 };
@@ -144,6 +208,40 @@ fn copy(home: &Home, kept: Part, own: Part, read: bool, like: &Inst) -> Option<I
         true => added("v_readlane_b32", vec![own.into(), bank.into(), lane], like),
         false => added("v_writelane_b32", vec![bank.into(), own.into(), lane], like),
     }
+}
+
+/// Computes the spilled constants that an instruction reads, and returns it with the registers in which they are. `made` has those that were
+/// computed before in the block. The definition of a spilled constant defines nothing any more, and one that was added disappears.
+fn again(
+    code: &mut Code,
+    mut inst: Inst,
+    homes: &[Option<Home>],
+    spills: &mut Spills,
+    made: &mut Vec<(Reg, Reg)>,
+    out: &mut Vec<Inst>,
+) -> Option<Inst> {
+    let home = |reg: Reg| match homes.get(reg.index()) {
+        Some(Some(Home::Constant(value))) => Some(*value),
+        Some(Some(Home::Same | Home::Lanes(_)) | None) | None => None,
+    };
+    if moved(&inst).is_some_and(|(to, _)| home(to.reg).is_some()) {
+        return (!inst.added).then(|| Inst { kind: Kind::Rematerialized, operands: Vec::new(), ..inst });
+    }
+    for i in 0..inst.operands.len() {
+        let Operand::Part(part) = inst.operands[i] else { continue };
+        let Some(value) = home(part.reg) else { continue };
+        let known = made.iter().find(|(from, _)| *from == part.reg).map(|(_, reg)| *reg);
+        let reg = known.unwrap_or_else(|| {
+            let reg = spills.constant(code, part.reg);
+            out.extend(definition(Part { reg, ..part }, code.register(reg).file, value, inst.loc, true));
+            made.push((part.reg, reg));
+            reg
+        });
+        inst.operands[i] = Part { reg, ..part }.into();
+    }
+    let lanes = changes_lanes(&inst);
+    made.retain(|(from, _)| !(spills.is_local(*from) || lanes && code.register(*from).file != File::S));
+    Some(inst)
 }
 
 fn start(part: Part, like: &Inst) -> Inst {

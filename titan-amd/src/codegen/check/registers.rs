@@ -9,10 +9,14 @@
 //! active lanes changes, and a word is copied away only while the lanes that were written are the active ones. A word of pieces may be written
 //! elsewhere first (*fresh*): it must be copied to the rest of the word, which is *old* meanwhile.
 //!
+//! **Constants.** A register whose only definition moves a constant to it *is* that constant. Allocated code may omit the definition
+//! ([`Kind::Rematerialized`]), and read a register of the machine to which an added instruction has moved the same constant. Such a move to a vector
+//! register sets the active lanes only, so that it holds until their mask changes, as copies do.
+//!
 //! It computes no lifetimes, and shares no code with the allocation.
 
 use crate::codegen::machine_ir::{Block, Code, File, Inst, Kind, Operand, Part, Place, Reg};
-use crate::isa::{Access, Inline, Operand as Isa};
+use crate::isa::{Access, Form, Inline, Operand as Isa};
 use std::collections::BTreeMap;
 
 /// A register of the machine, or a lane of a vector register in which a scalar word is kept.
@@ -36,6 +40,43 @@ enum Holds {
     Fresh(Word),
     /// A word of pieces without the lanes that were just written.
     Old(Word),
+    /// A constant to which an added instruction has set it.
+    Constant(Isa),
+}
+
+/// The code on virtual registers, and the constants that some of them are.
+#[derive(Clone, Copy, Debug)]
+struct Wanted<'a> {
+    code: &'a Code,
+    constants: &'a BTreeMap<Reg, Isa>,
+}
+
+/// The registers of one word that a single instruction defines, as a constant.
+fn constants(code: &Code) -> BTreeMap<Reg, Isa> {
+    let mut found: BTreeMap<Reg, Option<Isa>> = BTreeMap::new();
+    for inst in code.order.iter().flat_map(|block| code.insts(*block)) {
+        let value = constant(inst).map(|(_, value)| value);
+        for (access, operand) in inst.accesses() {
+            if let (Operand::Part(part), true) = (operand, access != Access::Read) {
+                let register = code.register(part.reg);
+                let one = register.words == 1 && !register.pieces && !found.contains_key(&part.reg);
+                found.insert(part.reg, value.filter(|_| one));
+            }
+        }
+    }
+    found.into_iter().filter_map(|(reg, value)| Some((reg, value?))).collect()
+}
+
+/// What an instruction sets to a constant, if it is a plain move of one.
+fn constant(inst: &Inst) -> Option<(&Operand, Isa)> {
+    match (&inst.kind, inst.operands.as_slice()) {
+        (Kind::Row { row, form: Form::Base, mods }, [to, Operand::Isa(value @ (Isa::Inline(_) | Isa::Literal(_)))])
+            if mods.is_empty() && matches!(row.name, "s_mov_b32" | "v_mov_b32") =>
+        {
+            Some((to, *value))
+        }
+        (_, _) => None,
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,6 +90,8 @@ pub fn check(virtual_code: &Code, allocated: &Code) -> Result<(), String> {
     if virtual_code.order != allocated.order {
         return Err("the blocks are in another order".to_owned());
     }
+    let constants = constants(virtual_code);
+    let wanted = Wanted { code: virtual_code, constants: &constants };
     let mut starts: Vec<Option<State>> = vec![None; allocated.blocks.len()];
     if let Some(entry) = allocated.order.first() {
         starts[entry.index()] = Some(initial());
@@ -58,7 +101,7 @@ pub fn check(virtual_code: &Code, allocated: &Code) -> Result<(), String> {
         changed = false;
         for (position, block) in allocated.order.iter().enumerate() {
             let Some(state) = starts[block.index()].clone() else { continue };
-            let end = run(virtual_code, allocated, *block, state, false)?;
+            let end = run(wanted, allocated, *block, state, false)?;
             for next in allocated.successors(position) {
                 changed |= meet(&mut starts[next.index()], &end);
             }
@@ -66,7 +109,7 @@ pub fn check(virtual_code: &Code, allocated: &Code) -> Result<(), String> {
     }
     for block in &allocated.order {
         if let Some(state) = starts[block.index()].clone() {
-            run(virtual_code, allocated, *block, state, true)?;
+            run(wanted, allocated, *block, state, true)?;
         }
     }
     Ok(())
@@ -96,8 +139,8 @@ fn meet(into: &mut Option<State>, from: &State) -> bool {
     *state != before
 }
 
-fn run(virtual_code: &Code, allocated: &Code, block: Block, mut state: State, report: bool) -> Result<State, String> {
-    let mut wanted = virtual_code.insts(block).iter();
+fn run(of: Wanted<'_>, allocated: &Code, block: Block, mut state: State, report: bool) -> Result<State, String> {
+    let mut wanted = of.code.insts(block).iter();
     for (index, inst) in allocated.insts(block).iter().enumerate() {
         let wrong = |what: String| format!("registers: {}: {}: {what}", Place { block, index }, inst.name());
         if inst.added && inst.kind != Kind::Start {
@@ -110,10 +153,16 @@ fn run(virtual_code: &Code, allocated: &Code, block: Block, mut state: State, re
             continue;
         }
         let Some(original) = wanted.next() else { return Err(wrong("is not in the code".to_owned())) };
+        if inst.kind == Kind::Rematerialized {
+            match constant(original) {
+                Some((Operand::Part(part), _)) if of.constants.contains_key(&part.reg) => continue,
+                Some(_) | None => return Err(wrong(format!("`{}` defines no constant", original.name()))),
+            }
+        }
         if inst.kind != original.kind || inst.operands.len() != original.operands.len() {
             return Err(wrong(format!("stands where `{}` was", original.name())));
         }
-        match state.step(virtual_code, original, inst) {
+        match state.step(of, original, inst) {
             Err(what) if report => return Err(wrong(what)),
             Err(_) | Ok(()) => {}
         }
@@ -149,8 +198,18 @@ impl State {
         matches!(self.0.get(&machine), Some(Holds::Word { word: held, .. }) if *held == word)
     }
 
+    /// Whether a register of the machine holds a word, or the constant that the word is.
+    fn reads(&self, of: Wanted<'_>, machine: Machine, word: Word) -> bool {
+        let same = |held: &Holds| match held {
+            Holds::Constant(value) => of.constants.get(&word.0) == Some(value),
+            Holds::Word { .. } | Holds::Initial | Holds::Fresh(_) | Holds::Old(_) => false,
+        };
+        self.holds(machine, word) || self.0.get(&machine).is_some_and(same)
+    }
+
     /// Runs an instruction; what it writes is known afterwards even if what it reads is wrong.
-    fn step(&mut self, code: &Code, wanted: &Inst, inst: &Inst) -> Result<(), String> {
+    fn step(&mut self, of: Wanted<'_>, wanted: &Inst, inst: &Inst) -> Result<(), String> {
+        let code = of.code;
         let mut wrong = None;
         let mut say = |what: String| {
             wrong.get_or_insert(what);
@@ -168,7 +227,7 @@ impl State {
                         continue;
                     }
                     for (word, place) in words(*part).zip(&places) {
-                        if !self.holds(*place, word) {
+                        if !self.reads(of, *place, word) {
                             say(format!("reads {} of {} where it may not be", word.1, word.0));
                         }
                     }
@@ -236,13 +295,16 @@ impl State {
                 *recent = false;
                 !*copied
             }
-            (Machine::Register(File::V | File::A, _), Holds::Fresh(_)) => false,
+            (Machine::Register(File::V | File::A, _), Holds::Fresh(_) | Holds::Constant(_)) => false,
             (Machine::Register(File::V | File::A, _), Holds::Initial | Holds::Old(_)) => true,
         });
     }
 
     /// Runs a copy that the allocation has added.
     fn copy(&mut self, inst: &Inst) -> Result<(), String> {
+        if let Some((to, value)) = constant(inst) {
+            return self.set(to, value);
+        }
         let [to, from] = places(inst)?;
         // A vector register with scalar words in its lanes holds nothing else.
         if let Machine::Lane(bank, _) = to {
@@ -278,6 +340,18 @@ impl State {
                 Err(what)
             }
         }
+    }
+}
+
+impl State {
+    /// Sets a register of the machine to a constant.
+    fn set(&mut self, to: &Operand, value: Isa) -> Result<(), String> {
+        let [to] = machine(to)[..] else { return Err("sets no register".to_owned()) };
+        if let Machine::Register(File::V, n) = to {
+            self.0.retain(|other, _| !matches!(other, Machine::Lane(bank, _) if *bank == n));
+        }
+        self.0.insert(to, Holds::Constant(value));
+        Ok(())
     }
 }
 

@@ -40,7 +40,7 @@ impl Group<'_> {
         let two = op.inst.row().mods.has(Mods::OFFSET2);
         let bits = if two && load { ty.bits() / 2 } else { ty.bits() };
         let pieces = self.lds_pieces(wave, op, (bits, two), load || store)?;
-        self.count_conflicts(&pieces);
+        self.record(wave, !load, &pieces);
         let shift = u32::from(name.contains("d16_hi")) * 16;
         let action = if load {
             let (file, first, _) = destination(op)?;

@@ -20,6 +20,15 @@ pub(crate) fn attention(elem: Elem, queries: u32, head: u32) -> Verified {
     verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
 }
 
+/// Causal attention of `bf16`, 64 keys at a time.
+pub(crate) fn causal_attention(queries: u32, head: u32) -> Verified {
+    let text = include_str!("../../../../titan-nv/tests/hopper/kernels/attention.tir").replace("f16", "bf16");
+    let numbers = [("QUERIES", queries), ("HEAD", head), ("KEYS", 64)];
+    let text = numbers.iter().fold(text, |text, (name, n)| text.replace(name, &n.to_string()));
+    let kernel = parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}")).remove(0);
+    verify(kernel).unwrap_or_else(|e| panic!("{e:?}\n{text}"))
+}
+
 /// A tensor of one head of one batch with multiples of 1/8 between −1 and 1.
 fn numbers(rng: &mut Rng, elem: Elem, rows: u32, head: u32) -> Tensor {
     let bits = |x: f64| match elem {

@@ -4,7 +4,7 @@ use crate::floats;
 use crate::launch::{Ready, orders};
 use crate::machine::{Machine, memory};
 use crate::tensor::Tensor;
-use titan_amd::emu::{DevicePtr, Memory, Options};
+use titan_amd::emu::{DevicePtr, LocalAccess, Memory, Options};
 use titan_core::ir::Elem;
 use titan_core::lane::Func;
 use titan_core::launch::abi::{self, Slot};
@@ -48,6 +48,16 @@ impl Launch<'_> {
     }
 
     pub(crate) fn emulated_by(&self, func: &Func, ready: &Ready, options: &Options) -> Result<Vec<Vec<u8>>, String> {
+        self.recorded(func, ready, options).map(|(tensors, _)| tensors)
+    }
+
+    /// The tensors after a launch in the emulator, and the accesses to the local data share.
+    pub(crate) fn recorded(
+        &self,
+        func: &Func,
+        ready: &Ready,
+        options: &Options,
+    ) -> Result<(Vec<Vec<u8>>, Vec<LocalAccess>), String> {
         let mut memory = Memory::new();
         let upload = |m: &mut Memory, name: &str, bytes: &[u8]| m.upload(name, bytes).map_err(|e| e.to_string());
         let mut places: Vec<DevicePtr> = Vec::new();
@@ -65,9 +75,11 @@ impl Launch<'_> {
             let word = self.word(*slot, &addresses, told.address()).to_le_bytes();
             args[at..at + slot.bytes()].copy_from_slice(&word[..slot.bytes()]);
         }
-        ready.run(self.grid, &args, &mut memory, options).map_err(|e| e.to_string())?;
+        let accesses = ready.run(self.grid, &args, &mut memory, options).map_err(|e| e.to_string())?;
         let len = |i: usize| self.tensors[i].as_ref().map_or(0, |t| t.bytes.len());
-        (0..places.len()).map(|i| memory.read(places[i], len(i)).map_err(|e| e.to_string())).collect()
+        let tensors: Result<_, String> =
+            (0..places.len()).map(|i| memory.read(places[i], len(i)).map_err(|e| e.to_string())).collect();
+        Ok((tensors?, accesses))
     }
 
     /// The tensors after an evaluation, and the complaints about the program.

@@ -282,3 +282,26 @@ fn products_by_one_to_eight_waves() {
         check(product, &stages, true, seed as u64, [33, 72, 40]);
     }
 }
+
+/// The device deals programs to 8 dies in turn; those of a die compute adjacent tiles, also where their number is no multiple of 8.
+#[test]
+fn dies_compute_adjacent_tiles() {
+    let product = Product::of(Elem::F16, Elem::F32, [32, 32, 32]);
+    let kernel = product.kernel();
+    let asks = |stages: &Stages| stages.lanes.ops.iter().any(|op| op.kind == OpKind::NumPrograms(0));
+    let own = stages(&kernel, machine(), true, None).unwrap_or_else(|e| panic!("{e}"));
+    assert!(own.schedule.walk.dies == Some(8) && asks(&own), "{}", own.schedule);
+    assert!(own.schedule.to_string().contains("adjacent tiles on each of 8 dies"), "{}", own.schedule);
+    for (seed, problem) in [[11 * 32, 32, 64], [3 * 32, 4 * 32, 64], [5 * 32, 5 * 32, 32]].into_iter().enumerate() {
+        check(product, &own, true, seed as u64, problem);
+    }
+    // Without groups of rows, programs keep their place.
+    let declared = stages(&kernel, machine(), false, None).unwrap_or_else(|e| panic!("{e}"));
+    assert!(declared.schedule.walk.dies.is_none() && !asks(&declared), "{}", declared.schedule);
+    // One die costs nothing.
+    let mut schedule = own.schedule.clone();
+    schedule.walk.dies = None;
+    let alone = follow(&kernel, machine(), &schedule).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!asks(&alone));
+    check(product, &alone, true, 3, [3 * 32, 4 * 32, 64]);
+}

@@ -9,6 +9,7 @@
 //! | [`Tiles::Persistent`] | counted by a loop that is distributed to programs | in groups of rows |
 //! | instances | those of such a loop, in turn | unchanged |
 //! | cluster | of a pair of tiles, or of four, or eight | the first of them, and the rank of the program |
+//! | dies, with [`Tiles::Grouped`] | such that the programs of a die have adjacent ones | unchanged |
 //!
 //! Worked example, tiles of 4 × 6 in groups of 2 rows, on 3 persistent programs with 2 instances: program 1 has the numbers 1, 4, 7, ..,
 //! which are the tiles (1, 0), (0, 2), (1, 3), ..; its first instance computes the first and the third of them, its second one the second.
@@ -16,6 +17,9 @@
 //! [`Walk::applied`] carries out all but the cluster, before there are layouts, so that the kernel is verified with its walk.
 //! [`Walk::to_clusters`] distributes the tiles to clusters behind laying out: a program asks for its rank in its cluster by an operation of
 //! one vendor, which kernels of tiles do not have, and which cluster gains most depends on how tiles lie in memory.
+//!
+//! Numbers on dies are made when the kernel is lowered ([`crate::lower`]): the index of a program is one number for the tile IR, and another one for
+//! the device.
 //!
 //! Deliberately absent: the choice of a walk, which is the driver's; walks that depend on the sizes of a launch, for which there are variants.
 
@@ -38,6 +42,8 @@ pub struct Walk {
     pub instances: Option<u32>,
     /// The cluster of programs that copy shared tiles together.
     pub cluster: Option<Cluster>,
+    /// The number of dies to which the device deals programs in turn, and of which each computes adjacent tiles; `None` if there is one die.
+    pub dies: Option<u32>,
 }
 
 /// What numbers the tiles of a kernel.
