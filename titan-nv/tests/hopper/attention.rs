@@ -157,7 +157,7 @@ fn tensors(memory: &mut Memory, [queries, head, keys]: Sizes) -> (Vec<GpuArg>, V
 }
 
 /// The output of some code of the kernel, or why it did not run.
-fn run(made: &Stages, text: &str, sizes: Sizes, options: &Options) -> Result<Vec<u8>, String> {
+pub(super) fn run(made: &Stages, text: &str, sizes: Sizes, options: &Options) -> Result<Vec<u8>, String> {
     let mut memory = Memory::new();
     let (args, _) = tensors(&mut memory, sizes);
     let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
@@ -184,7 +184,7 @@ fn run(made: &Stages, text: &str, sizes: Sizes, options: &Options) -> Result<Vec
     memory.read(titan_nv::emu::DevicePtr::from_address(address), sizes[0] * sizes[1] * 2).map_err(|e| e.to_string())
 }
 
-fn options() -> Vec<Options> {
+pub(super) fn options() -> Vec<Options> {
     let of = |completion, schedule| Options { completion, schedule, max_steps: 1 << 20, ..Options::default() };
     let orders = [
         of(Completion::Late, Turns::InTurn),

@@ -28,6 +28,7 @@ mod moved;
 mod multicast;
 mod overlapped;
 mod parts;
+mod placed;
 mod products;
 #[path = "../emit/ptxas.rs"]
 mod ptxas;

@@ -1,0 +1,70 @@
+//! Loops for sm_90a that the modulo scheduler places: products stay in flight across iterations as by the rule, and the results are the same.
+
+use super::attention::{options, run};
+use super::harness::orders_of;
+use super::kernels::{self, Mask};
+use super::lowered::{self, Gemm, run_on};
+use super::multicast::PLAIN;
+use titan_core::driver::{Stages, stages};
+use titan_core::ir::{OpKind, Scheduler, TtgOp};
+use titan_core::text;
+use titan_core::verify::verify;
+use titan_nv::Machine;
+
+fn scheduled_by(scheduler: Scheduler, text: &str) -> Stages {
+    let mut kernel = text::parse_one(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    kernel.sig.scheduler = Some(scheduler);
+    let kernel = verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    stages(&kernel, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
+}
+
+/// The stages of the waits for products in the loops that have schedules, in program order.
+fn waits(made: &Stages) -> Vec<u16> {
+    let mut found = Vec::new();
+    made.scheduled.walk(&mut |_, op| {
+        if op.kind == OpKind::Ttg(TtgOp::ComputeWait) {
+            found.extend(op.planned.map(|planned| planned.stage));
+        }
+    });
+    found
+}
+
+#[test]
+fn a_product_is_continued_by_the_next_iteration() {
+    for (nth, tile) in [[64, 64, 64], [64, 128, 64], [64, 256, 32]].into_iter().enumerate() {
+        let gemm = Gemm { tile, ..PLAIN };
+        let made = scheduled_by(Scheduler::Swing, &lowered::kernel(&gemm));
+        assert_eq!(waits(&made), [1], "{}", made.schedule);
+        for (number, size) in [[200, 300, 8], [130, 260, 200], [64, 256, 72]].into_iter().enumerate() {
+            let gemm = Gemm { size, ..gemm };
+            for options in orders_of(nth + number) {
+                run_on(&gemm, &made, &options, number as u64, [2 * made.lanes.cluster.max(1), 1, 1])
+                    .unwrap_or_else(|e| panic!("{gemm:?}, {:?}: {e}", options.completion));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_second_product_of_attention_is_one_iteration_late() {
+    let mut late = 0;
+    for sizes in [[64, 64, 64], [128, 64, 32]] {
+        for mask in [Mask::None, Mask::Tail, Mask::Causal] {
+            let of = |scheduler| scheduled_by(scheduler, &kernels::text(sizes, mask));
+            let (rule, swing) = (of(Scheduler::Rule), of(Scheduler::Swing));
+            late += usize::from(waits(&swing).contains(&1));
+            let text = |made: &Stages| String::from_utf8(made.code.payload.clone()).expect("PTX is text");
+            let [queries, head, keys] = sizes.map(|n| n as usize);
+            for keys in [keys - 3, keys, 5 * keys + 1] {
+                let sizes = [queries, head, if mask == Mask::None { keys.next_multiple_of(64) } else { keys }];
+                let wanted = run(&rule, &text(&rule), sizes, &options()[0]).unwrap_or_else(|e| panic!("{sizes:?}: {e}"));
+                for options in options() {
+                    let found = run(&swing, &text(&swing), sizes, &options);
+                    assert_eq!(found.as_ref(), Ok(&wanted), "{sizes:?}, {mask:?}, {:?}", options.completion);
+                }
+            }
+        }
+    }
+    assert!(late >= 4, "{late} of 6 loops have a late product");
+}
