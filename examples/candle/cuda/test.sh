@@ -53,7 +53,7 @@ names() { grep -oh "fn $2[A-Za-z0-9_]*" "$cudarc/src/$1/sys/mod.rs" | sed 's/^fn
 # A library of functions, whose names are read, that return an error; but for those by which handles are made, freed and told a stream or a seed.
 library() {
     {
-        printf '#include <stdio.h>\nstatic int handle;\n'
+        printf '#include <stdio.h>\nstatic int handle __attribute__((unused));\n'
         printf 'static int refuse(const char *name) {\n'
         printf '    fprintf(stderr, "%s of the tests: candle called %%s, which is refused\\n", name);\n    return %s;\n}\n' "$1" "$2"
         while read -r name; do

@@ -26,10 +26,11 @@ pub fn outcome(test: &str, settings: &[(&str, &str)], body: impl FnOnce()) -> Op
     let folder = std::env::temp_dir().join(format!("titan-candle-{}-{}", std::process::id(), test.replace(':', "-")));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::copy(program.with_file_name("libcuda_emulator.so"), folder.join("libcuda.so.1")).unwrap();
-    let others = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let mut libraries = folder.clone().into_os_string();
+    libraries.extend([":".into(), std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()]);
     let mut child = Command::new(&program);
     child.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
-    child.envs(settings.iter().copied()).env("LD_LIBRARY_PATH", format!("{}:{others}", folder.display()));
+    child.envs(settings.iter().copied()).env("LD_LIBRARY_PATH", libraries);
     // Before what is linked as the driver, which has the functions that the emulated one lacks.
     child.env("LD_PRELOAD", folder.join("libcuda.so.1"));
     let done = child.output().unwrap();
