@@ -210,7 +210,7 @@ fn environment(options: &Options) -> io::Result<Vec<(&'static str, OsString)>> {
         println!("without LLVM 19: {why}");
     }
     // Test programs of procedural macros are linked with rustc's own libraries.
-    let libraries = std::process::Command::new(crate::cargo::rustc()).args(["--print", "target-libdir"]).output()?;
+    let libraries = Command::new(crate::cargo::rustc()).args(["--print", "target-libdir"]).output()?;
     let mut path = OsString::from(String::from_utf8_lossy(&libraries.stdout).trim());
     if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
         path.push(":");
