@@ -355,9 +355,9 @@ impl Code {
         match self {
             #[cfg(feature = "cpu")]
             Code::Cpu(program) => {
-                let args: Vec<titan_cpu::Arg> = call.args.iter().map(cpu_arg).collect();
+                let args: Vec<titan_cpu::ArgRef<'_>> = call.args.iter().map(cpu_arg).collect();
                 let grid = call.grid.unwrap_or([Program::persistent_grid(), 1, 1]);
-                program.run(&args, grid).map_err(|error| cpu_error(device, call, &error))
+                program.run_borrowed(&args, grid).map_err(|error| cpu_error(device, call, &error))
             }
             // Launches on GPUs run in the lane of a stream, never here.
             #[cfg(feature = "cuda")]
@@ -402,24 +402,21 @@ impl Code {
 }
 
 #[cfg(feature = "cpu")]
-fn cpu_arg(arg: &DeviceArg) -> titan_cpu::Arg {
+fn cpu_arg(arg: &DeviceArg) -> titan_cpu::ArgRef<'_> {
     match arg {
-        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => titan_cpu::Arg::Tensor {
-            memory: memory.clone(),
-            offset: *offset,
-            extents: extents.clone(),
-            strides: strides.clone(),
-        },
+        DeviceArg::Tensor { storage: Storage::Cpu(memory), offset, extents, strides } => {
+            titan_cpu::ArgRef::Tensor { memory, offset: *offset, extents, strides }
+        }
         // The devices of arguments have been compared.
         #[cfg(feature = "cuda")]
-        DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::Arg::Absent,
+        DeviceArg::Tensor { storage: Storage::Cuda(_), .. } => titan_cpu::ArgRef::Absent,
         #[cfg(feature = "hip")]
-        DeviceArg::Tensor { storage: Storage::Hip(_), .. } => titan_cpu::Arg::Absent,
+        DeviceArg::Tensor { storage: Storage::Hip(_), .. } => titan_cpu::ArgRef::Absent,
         #[cfg(feature = "emulator")]
-        DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::Arg::Absent,
-        DeviceArg::Absent => titan_cpu::Arg::Absent,
-        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Int(*v)),
-        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::Arg::Scalar(titan_cpu::Scalar::Float(*v)),
+        DeviceArg::Tensor { storage: Storage::Emulated(_), .. } => titan_cpu::ArgRef::Absent,
+        DeviceArg::Absent => titan_cpu::ArgRef::Absent,
+        DeviceArg::Scalar(Const::Int(_, v)) => titan_cpu::ArgRef::Scalar(titan_cpu::Scalar::Int(*v)),
+        DeviceArg::Scalar(Const::Float(_, v)) => titan_cpu::ArgRef::Scalar(titan_cpu::Scalar::Float(*v)),
     }
 }
 

@@ -95,8 +95,15 @@ impl Buffer {
         Others { buffer: self.clone(), write }
     }
 
+    /// Blocks until all work that has been entered has ended.
+    #[cfg(feature = "cpu")]
+    pub(crate) fn await_all(&self) {
+        let ends: Vec<Event> = lock(&self.0.uses).events().cloned().collect();
+        ends.iter().for_each(Event::wait);
+    }
+
     /// The work for which new work with this access must wait.
-    #[cfg(any(feature = "cpu", feature = "cuda"))]
+    #[cfg(feature = "cuda")]
     pub(crate) fn earlier(&self, access: &Access) -> Vec<Dependency> {
         let mut waits = Vec::new();
         lock(&self.0.uses).conflicts(access, self.0.storage.is_used_as_a_whole(), &mut waits);

@@ -24,11 +24,10 @@
 //! ```
 
 use super::backend::Storage;
-use super::buffer::{Access, Buffer};
+use super::buffer::Buffer;
 use super::device::Device;
 use super::dyn_tensor::DynTensor;
 use super::dyn_view::{DynView, DynViewMut};
-use super::footprint::Footprint;
 use super::layout::Layout;
 use super::lock;
 use super::stored::Stored;
@@ -71,9 +70,9 @@ pub struct Scope<'scope, 'env> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// The memories that were lent in a scope, each as an access to all of its bytes.
+/// The memories that were lent in a scope.
 #[derive(Default)]
-struct Lent(Mutex<Vec<Access>>);
+struct Lent(Mutex<Vec<Buffer>>);
 
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// A row-major tensor in a slice, to read.
@@ -222,9 +221,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// The memory that is lent for the scope.
     fn buffer(&self, memory: Memory) -> Buffer {
-        let footprint = Footprint::whole(memory.len());
         let buffer = Buffer::of(&Device::cpu(), memory.len(), (Storage::Cpu(memory), None));
-        lock(&self.lent.0).push(Access { buffer: buffer.clone(), footprint, write: true });
+        lock(&self.lent.0).push(buffer.clone());
         buffer
     }
 }
@@ -246,9 +244,7 @@ fn otherwise(operation: &'static str, elem: ElemType) -> Error {
 impl Drop for Lent {
     /// No view exists any more, so the entered work is all that will ever use the slices.
     fn drop(&mut self) {
-        for access in lock(&self.0).drain(..) {
-            access.buffer.earlier(&access).iter().for_each(|earlier| earlier.event.wait());
-        }
+        lock(&self.0).drain(..).for_each(|buffer| buffer.await_all());
     }
 }
 

@@ -16,6 +16,7 @@ use super::lock;
 #[cfg(feature = "_remote")]
 use super::uses::Dependency;
 use crate::error::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::task::Waker;
 
@@ -31,6 +32,9 @@ struct Inner {
     of_host: bool,
     state: Mutex<State>,
     changed: Condvar,
+    /// The threads that wait for a change: a number that changes only while the state is locked. Without any, nothing is notified, which would be
+    /// a call of the system for every launch.
+    waiting: AtomicUsize,
     /// The waker of the task that awaits the work.
     waker: Mutex<Option<Waker>>,
 }
@@ -146,7 +150,7 @@ impl Event {
 
     fn new(queue: Option<u64>, of_host: bool) -> Self {
         let (state, changed, waker) = (Mutex::new(State::Pending), Condvar::new(), Mutex::default());
-        Event(Arc::new(Inner { queue, of_host, state, changed, waker }))
+        Event(Arc::new(Inner { queue, of_host, state, changed, waiting: AtomicUsize::new(0), waker }))
     }
 
     /// Whether this is the end of the same work.
@@ -185,8 +189,13 @@ impl Event {
     }
 
     fn become_now(&self, state: State) {
-        *lock(&self.0.state) = state;
-        self.0.changed.notify_all();
+        let mut now = lock(&self.0.state);
+        *now = state;
+        let is_awaited = self.0.waiting.load(Ordering::Relaxed) > 0;
+        drop(now);
+        if is_awaited {
+            self.0.changed.notify_all();
+        }
     }
 
     /// Wakes the task that awaits the work, which has been settled. The caller holds no lock, because a waker is user code.
@@ -226,7 +235,14 @@ impl Event {
     }
 
     fn wait_while(&self, mut condition: impl FnMut(&State) -> bool) {
-        drop(super::wait_while(&self.0.changed, lock(&self.0.state), |state| condition(state)));
+        let state = lock(&self.0.state);
+        if !condition(&state) {
+            return;
+        }
+        self.0.waiting.fetch_add(1, Ordering::Relaxed);
+        let state = super::wait_while(&self.0.changed, state, |state| condition(state));
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        drop(state);
     }
 
     /// Whether the work has ended. Queries its device, and does not wait.

@@ -58,7 +58,7 @@ impl Uses {
     }
 
     /// The ends of the work in the table.
-    #[cfg(feature = "_remote")]
+    #[cfg(any(feature = "cpu", feature = "_remote"))]
     pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.0.iter().map(|used| &used.event)
     }
@@ -104,6 +104,10 @@ impl Uses {
             // Skipped work waits for nothing, so it may replace only work that has ended.
             Standing::Skipped => earlier.event.has_ended(),
         };
+        if !self.0[..at].iter().any(|earlier| replaceable(earlier) && self.0[at].replaces(earlier)) {
+            self.0[at].open = standing != Standing::Runs;
+            return at;
+        }
         let mut rest = self.0.split_off(at);
         self.0.retain(|earlier| !(replaceable(earlier) && rest[0].replaces(earlier)));
         rest[0].open = standing != Standing::Runs;

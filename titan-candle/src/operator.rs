@@ -1,29 +1,36 @@
-//! Operators made of closures: candle's traits, on the CPU.
+//! Operators made of closures: candle's traits, on the CPU and on CUDA devices.
 
 use crate::{error, host};
+#[cfg(feature = "cuda")]
+use candle_core::CudaStorage;
 use candle_core::{
     CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, InplaceOp1, InplaceOp2, InplaceOp3, Layout, Result, Shape,
     Tensor,
 };
 use titan::{Device, DynView, DynViewMut, Launch};
 
-/// Where the launches of an operator run: on the CPU, which waits for each.
+/// Where the launches of an operator run: on the CPU, which waits for each, or on candle's stream.
 #[derive(Debug)]
 pub struct On {
     device: Device,
+    /// `None` on the CPU.
+    stream: Option<titan::Stream>,
 }
 
 impl On {
     fn cpu() -> On {
-        On { device: Device::cpu() }
+        On { device: Device::cpu(), stream: None }
     }
 
-    /// Runs a launch to its end.
+    /// Runs a launch: on the CPU to its end, on a GPU in the order of candle's stream.
     ///
     /// # Errors
-    /// If the launch is not valid, or its kernel fails.
+    /// If the launch is not valid. On a GPU, [`sync`](crate::sync) reports a failure of its kernel.
     pub fn run(&self, launch: Launch<'_>) -> titan::Result<()> {
-        launch.sync()
+        match &self.stream {
+            None => launch.sync(),
+            Some(stream) => launch.launch(stream),
+        }
     }
 
     /// The device, for tensors between two launches.
@@ -36,7 +43,7 @@ impl On {
 /// Applies an operator of one to three inputs: `body` gets them as views, and the new output, whose elements are zero, and runs launches.
 ///
 /// # Errors
-/// If an input is not on the CPU, or holds elements that candle only stores; the error of `body`.
+/// If the inputs are on different devices, or neither on the CPU nor, with the feature `cuda`, on a CUDA device; the error of `body`.
 pub fn apply<const N: usize>(
     name: &'static str,
     inputs: [&Tensor; N],
@@ -79,6 +86,19 @@ impl<const N: usize, F: Fn(&On, [DynView<'_>; N], DynViewMut<'_>) -> titan::Resu
         })?;
         Ok((out, self.shape.clone()))
     }
+
+    #[cfg(feature = "cuda")]
+    fn on_cuda(&self, inputs: &[(&CudaStorage, &Layout)]) -> Result<(CudaStorage, Shape)> {
+        let Some((first, _)) = inputs.first() else { candle_core::bail!("{}: no inputs", self.name) };
+        let (device, stream) = (crate::cuda::device(&first.device)?, crate::cuda::stream(&first.device)?);
+        let mut out = crate::cuda::zeros(&first.device, self.shape.elem_count(), self.dtype)?;
+        let layout = Layout::contiguous(&self.shape);
+        let views = inputs.iter().map(|(storage, layout)| crate::cuda::lend(storage, layout));
+        let views = array(views.collect::<Result<Vec<_>>>()?)?;
+        let on = On { device, stream: Some(stream) };
+        (self.body)(&on, views, crate::cuda::lend_mut(&mut out, &layout)?).map_err(error)?;
+        Ok((out, self.shape.clone()))
+    }
 }
 
 /// Implements one of candle's traits for operators: the trait, and the names of storages and layouts.
@@ -91,6 +111,11 @@ macro_rules! custom_op {
 
             fn cpu_fwd(&self, $($storage: &CpuStorage, $layout: &Layout),*) -> Result<(CpuStorage, Shape)> {
                 self.on_cpu(&[$(($storage, $layout)),*])
+            }
+
+            #[cfg(feature = "cuda")]
+            fn cuda_fwd(&self, $($storage: &CudaStorage, $layout: &Layout),*) -> Result<(CudaStorage, Shape)> {
+                self.on_cuda(&[$(($storage, $layout)),*])
             }
         }
     };
@@ -133,6 +158,15 @@ impl<const N: usize, F: Fn(&On, DynViewMut<'_>, [DynView<'_>; N]) -> titan::Resu
             (self.body)(&On::cpu(), host::lend_mut(host, target, at)?, views).map_err(error)
         })
     }
+
+    #[cfg(feature = "cuda")]
+    fn on_cuda(&self, (target, at): (&mut CudaStorage, &Layout), inputs: &[(&CudaStorage, &Layout)]) -> Result<()> {
+        let on =
+            On { device: crate::cuda::device(&target.device)?, stream: Some(crate::cuda::stream(&target.device)?) };
+        let views = inputs.iter().map(|(storage, layout)| crate::cuda::lend(storage, layout));
+        let views = array(views.collect::<Result<Vec<_>>>()?)?;
+        (self.body)(&on, crate::cuda::lend_mut(target, at)?, views).map_err(error)
+    }
 }
 
 /// Implements one of candle's traits for operators in place: the trait, and the names of storages and layouts of the inputs.
@@ -150,6 +184,16 @@ macro_rules! inplace_op {
                 $($storage: &CpuStorage, $layout: &Layout),*
             ) -> Result<()> {
                 self.on_cpu((target, at), &[$(($storage, $layout)),*])
+            }
+
+            #[cfg(feature = "cuda")]
+            fn cuda_fwd(
+                &self,
+                target: &mut CudaStorage,
+                at: &Layout,
+                $($storage: &CudaStorage, $layout: &Layout),*
+            ) -> Result<()> {
+                self.on_cuda((target, at), &[$(($storage, $layout)),*])
             }
         }
     };

@@ -4,7 +4,7 @@ use crate::plan::{ParamKind, Plan, ScalarSlot};
 use crate::runtime::launch::TensorArg;
 use crate::runtime::memory::Memory;
 use titan_core::ir::{Access, Const, Elem, Loc, ParamKind as SigParam, Signature};
-use titan_core::launch::{ArgInfo, bind_with_grid};
+use titan_core::launch::{ArgInfo, Arguments, given_grid};
 
 /// A scalar argument, of the parameter's element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,11 +35,45 @@ pub enum Arg {
     Scalar(Scalar),
 }
 
+/// An argument of a launch that is borrowed from whoever keeps it.
+#[derive(Clone, Copy, Debug)]
+pub enum ArgRef<'a> {
+    /// A tensor.
+    Tensor {
+        /// The memory that contains the elements.
+        memory: &'a Memory,
+        /// The offset of the first element, in bytes.
+        offset: usize,
+        /// The extent of each axis.
+        extents: &'a [i32],
+        /// The stride of each axis, in elements.
+        strides: &'a [i64],
+    },
+    /// No tensor, for an optional parameter.
+    Absent,
+    /// A scalar.
+    Scalar(Scalar),
+}
+
 impl Arg {
-    fn extents(&self) -> &[i32] {
+    /// The argument, borrowed.
+    #[must_use]
+    pub fn borrowed(&self) -> ArgRef<'_> {
         match self {
-            Arg::Tensor { extents, .. } => extents,
-            Arg::Absent | Arg::Scalar(_) => &[],
+            Arg::Tensor { memory, offset, extents, strides } => {
+                ArgRef::Tensor { memory, offset: *offset, extents, strides }
+            }
+            Arg::Absent => ArgRef::Absent,
+            Arg::Scalar(value) => ArgRef::Scalar(*value),
+        }
+    }
+}
+
+impl<'a> ArgRef<'a> {
+    fn extents(&self) -> &'a [i32] {
+        match self {
+            ArgRef::Tensor { extents, .. } => extents,
+            ArgRef::Absent | ArgRef::Scalar(_) => &[],
         }
     }
 }
@@ -73,20 +107,31 @@ pub enum RunError {
 }
 
 /// Checks that the grid is one that the kernel can have: for those it is proved that programs write disjoint parts of the outputs.
-pub(crate) fn check_grid(signature: &Signature, most: [i64; 3], args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
-    let extents: Vec<Vec<i64>> = args.iter().map(|arg| arg.extents().iter().map(|n| i64::from(*n)).collect()).collect();
+pub(crate) fn check_grid(
+    signature: &Signature,
+    most: [i64; 3],
+    args: &[ArgRef<'_>],
+    grid: [u32; 3],
+) -> Result<(), RunError> {
+    // The extents of all arguments, one after the other.
+    let mut extents = Vec::with_capacity(args.iter().map(|arg| arg.extents().len()).sum());
+    extents.extend(args.iter().flat_map(ArgRef::extents).map(|n| i64::from(*n)));
+    let mut rest = extents.as_slice();
     let mut infos = Vec::with_capacity(args.len());
-    for ((arg, param), extents) in args.iter().zip(&signature.params).zip(&extents) {
+    for (arg, param) in args.iter().zip(&signature.params) {
+        let (extents, others) = rest.split_at(arg.extents().len());
+        rest = others;
         infos.push(match (arg, &param.kind) {
-            (Arg::Tensor { strides, .. }, SigParam::Tensor { elem, .. }) => {
+            (ArgRef::Tensor { strides, .. }, SigParam::Tensor { elem, .. }) => {
                 ArgInfo::Tensor { elem: *elem, extents, strides }
             }
-            (Arg::Scalar(Scalar::Int(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Int(*elem, *v)),
-            (Arg::Scalar(Scalar::Float(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Float(*elem, *v)),
-            (Arg::Tensor { .. } | Arg::Absent | Arg::Scalar(_), _) => ArgInfo::Absent,
+            (ArgRef::Scalar(Scalar::Int(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Int(*elem, *v)),
+            (ArgRef::Scalar(Scalar::Float(v)), SigParam::Scalar(elem)) => ArgInfo::Scalar(Const::Float(*elem, *v)),
+            (ArgRef::Tensor { .. } | ArgRef::Absent | ArgRef::Scalar(_), _) => ArgInfo::Absent,
         });
     }
-    bind_with_grid(signature, &infos, grid).map_err(|error| RunError::BadArguments(error.to_string()))?;
+    let checked = Arguments::check(signature, &infos).and_then(|_| given_grid(grid));
+    checked.map_err(|error| RunError::BadArguments(error.to_string()))?;
     if grid.iter().zip(most).any(|(given, most)| i64::from(*given) > most) {
         return Err(RunError::BadArguments(format!("a grid of {grid:?} programs, proved for at most {most:?}")));
     }
@@ -94,13 +139,13 @@ pub(crate) fn check_grid(signature: &Signature, most: [i64; 3], args: &[Arg], gr
 }
 
 /// The scalar arguments and their slots.
-pub(crate) fn scalars(plan: &Plan, args: &[Arg]) -> Result<Vec<(ScalarSlot, u64)>, RunError> {
+pub(crate) fn scalars(plan: &Plan, args: &[ArgRef<'_>]) -> Result<Vec<(ScalarSlot, u64)>, RunError> {
     let mut scalars = Vec::new();
     for (param, arg) in plan.params.iter().zip(args) {
         let ParamKind::Scalar { slot, elem } = param.kind else { continue };
         let bits = match arg {
-            Arg::Scalar(value) => scalar_bits(elem, *value),
-            Arg::Tensor { .. } | Arg::Absent => None,
+            ArgRef::Scalar(value) => scalar_bits(elem, *value),
+            ArgRef::Tensor { .. } | ArgRef::Absent => None,
         };
         let Some(bits) = bits else {
             return Err(RunError::BadArguments(format!("`{}` is an `{elem}`", param.name)));
@@ -111,22 +156,22 @@ pub(crate) fn scalars(plan: &Plan, args: &[Arg]) -> Result<Vec<(ScalarSlot, u64)
 }
 
 /// The tensor arguments.
-pub(crate) fn tensors<'a>(plan: &'a Plan, args: &'a [Arg]) -> Result<Vec<Option<TensorArg<'a>>>, RunError> {
+pub(crate) fn tensors<'a>(plan: &'a Plan, args: &[ArgRef<'a>]) -> Result<Vec<Option<TensorArg<'a>>>, RunError> {
     let mut tensors = Vec::with_capacity(args.len());
     for (param, arg) in plan.params.iter().zip(args) {
         let name = param.name.as_str();
         let bad = |what: String| Err(RunError::BadArguments(format!("`{name}` {what}")));
-        tensors.push(match (param.kind, arg) {
-            (ParamKind::Tensor { elem, rank, access, .. }, Arg::Tensor { memory, offset, extents, strides }) => {
+        tensors.push(match (param.kind, *arg) {
+            (ParamKind::Tensor { elem, rank, access, .. }, ArgRef::Tensor { memory, offset, extents, strides }) => {
                 if extents.len() != rank {
                     return bad(format!("is a tensor of rank {rank}, not {}", extents.len()));
                 }
                 let written = access == Access::Mut;
-                Some(TensorArg { name, memory, offset: *offset, elem, extents, strides, written })
+                Some(TensorArg { name, memory, offset, elem, extents, strides, written })
             }
-            (ParamKind::Tensor { optional: true, .. }, Arg::Absent) | (ParamKind::Scalar { .. }, _) => None,
-            (ParamKind::Tensor { .. }, Arg::Absent) => return bad("is not optional".to_owned()),
-            (ParamKind::Tensor { .. }, Arg::Scalar(_)) => return bad("is a tensor".to_owned()),
+            (ParamKind::Tensor { optional: true, .. }, ArgRef::Absent) | (ParamKind::Scalar { .. }, _) => None,
+            (ParamKind::Tensor { .. }, ArgRef::Absent) => return bad("is not optional".to_owned()),
+            (ParamKind::Tensor { .. }, ArgRef::Scalar(_)) => return bad("is a tensor".to_owned()),
         });
     }
     Ok(tensors)

@@ -30,7 +30,7 @@ mod runtime;
 mod simd;
 mod workers;
 
-pub use arguments::{Arg, RunError, Scalar};
+pub use arguments::{Arg, ArgRef, RunError, Scalar};
 pub use exec::{PrintSink, print_line, set_print_sink};
 pub use plan::lower::CompileError;
 pub use program::{Options, Program};

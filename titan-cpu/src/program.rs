@@ -1,6 +1,6 @@
 //! Compiled kernels, and launches of them.
 
-use crate::arguments::{Arg, RunError, check_grid, scalars, tensors};
+use crate::arguments::{Arg, ArgRef, RunError, check_grid, scalars, tensors};
 use crate::exec::{Failure, Machine, Work};
 use crate::plan::lower::{CompileError, lower};
 use crate::plan::{ParamKind, Plan, ScalarSlot};
@@ -119,6 +119,14 @@ impl Program {
     /// # Errors
     /// If the arguments do not fit, if a program traps, or if there is no memory for its tiles.
     pub fn run(&self, args: &[Arg], grid: [u32; 3]) -> Result<(), RunError> {
+        self.run_borrowed(&args.iter().map(Arg::borrowed).collect::<Vec<_>>(), grid)
+    }
+
+    /// As [`Program::run`], with arguments that others keep.
+    ///
+    /// # Errors
+    /// As of [`Program::run`].
+    pub fn run_borrowed(&self, args: &[ArgRef<'_>], grid: [u32; 3]) -> Result<(), RunError> {
         let programs = grid.iter().try_fold(1u64, |n, g| n.checked_mul(u64::from(*g)));
         let programs = programs.filter(|_| grid.iter().all(|g| i32::try_from(*g).is_ok()));
         let Some(programs) = programs else {

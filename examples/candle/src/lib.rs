@@ -1,4 +1,4 @@
-//! Operators of candle that are TITAN kernels, on the CPU: one file each, the kernel and what makes it an operator.
+//! Operators of candle that are TITAN kernels, on the CPU and on CUDA devices: one file each, the kernel and what makes it an operator.
 //!
 //! | operator | like candle's | inputs, output |
 //! |---|---|---|

@@ -74,6 +74,12 @@ impl<'a> Arguments<'a> {
 
     /// The value of an expression.
     pub(super) fn eval(&self, expr: &HostExpr, place: &Place<'_>) -> Result<i64, BindError> {
+        // Most expressions are a name: the extents of tensors.
+        if let HostExpr::Symbol(symbol) = expr
+            && let Some(Some((value, ..))) = self.symbols.get(symbol.index())
+        {
+            return Ok(*value);
+        }
         self.require_leaves(expr, place)?;
         expr.eval(self).map_err(|source| self.no_value(expr, place, source))
     }

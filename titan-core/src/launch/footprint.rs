@@ -87,6 +87,10 @@ impl Footprint {
         if self == other || !(self.exact && other.exact) {
             return true;
         }
+        // The first and the last nibble of a footprint are covered. One without gaps that contains either shares it.
+        if self.has_an_end_of(other) && self.is_dense() || other.has_an_end_of(self) && other.is_dense() {
+            return true;
+        }
         // The equation is Σ s·x + u - Σ s·y - v = other.lo - self.lo, for indices x and y and nibbles u and v inside of an element. It has
         // one term for each stride, with the difference of the ranges of indices as its range.
         let mut terms: Vec<Term> = Vec::new();
@@ -111,19 +115,26 @@ impl Footprint {
         self == other || other.is_empty() || (self.is_dense() && self.lo <= other.lo && other.hi <= self.hi)
     }
 
+    /// Whether the first or the last nibble of another footprint is in the interval of this one. Neither is empty.
+    fn has_an_end_of(&self, other: &Footprint) -> bool {
+        let interval = self.lo..self.hi;
+        interval.contains(&other.lo) || interval.contains(&(other.hi - 1))
+    }
+
     fn moving(&self) -> impl Iterator<Item = (i128, i128)> {
         self.axes.iter().filter(|(stride, _)| *stride != 0).map(|(s, n)| (i128::from(*s), i128::from(*n)))
     }
 
     /// Whether there are no gaps: in ascending order of strides, each axis repeats a range without gaps at distances that leave none.
     fn is_dense(&self) -> bool {
-        let mut axes: Vec<(i128, i128)> = self.moving().collect();
+        // Axes that do not move are (0, 1), and change nothing.
+        let mut axes = self.axes;
         axes.sort_unstable();
         let mut run = 1;
         self.exact
             && axes.into_iter().all(|(stride, extent)| {
-                let joins = stride <= run;
-                run += stride * (extent - 1);
+                let joins = i128::from(stride) <= run;
+                run += i128::from(stride) * i128::from(extent - 1);
                 joins
             })
     }

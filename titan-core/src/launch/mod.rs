@@ -92,7 +92,7 @@ pub fn bind_with_grid(sig: &Signature, args: &[ArgInfo<'_>], grid: [u32; 3]) -> 
 /// Returns an error if an extent is above 2³¹ − 1.
 pub fn given_grid(grid: [u32; 3]) -> Result<Grid, BindError> {
     for (axis, extent) in grid.into_iter().enumerate() {
-        grid_extent(axis, &extent.to_string(), extent.into())?;
+        grid_extent(axis, || extent.to_string(), extent.into())?;
     }
     Ok(Grid::Extents(grid))
 }
@@ -184,13 +184,23 @@ fn check_self_overlap(param: &str, access: Access, extents: &[i64], strides: &[i
 /// every view of a tensor in memory order.
 #[must_use]
 pub fn is_injective(extents: &[i64], strides: &[i64]) -> bool {
-    let mut axes: Vec<(i64, i64)> =
-        strides.iter().copied().zip(extents.iter().copied()).filter(|(_, e)| *e > 1).collect();
-    axes.iter_mut().for_each(|(s, _)| *s = s.saturating_abs());
+    let mut moving = strides.iter().zip(extents).filter(|(_, e)| **e > 1).map(|(s, e)| (s.saturating_abs(), *e));
+    // Tensors of the language have no more axes, and are checked at every launch.
+    let mut few = [(0, 0); 8];
+    let count = few.iter_mut().zip(moving.by_ref()).map(|(slot, axis)| *slot = axis).count();
+    let rest: Vec<(i64, i64)> = moving.collect();
+    if rest.is_empty() {
+        return are_apart(&mut few[..count]);
+    }
+    are_apart(&mut [&few[..], &rest].concat())
+}
+
+/// Whether each stride is greater than the range that the smaller strides span, for axes with positive strides and extents of more than 1.
+fn are_apart(axes: &mut [(i64, i64)]) -> bool {
     axes.sort_unstable();
     let mut reach = 0i64;
-    axes.into_iter().all(|(stride, extent)| {
-        let clear = stride > reach;
+    axes.iter().all(|(stride, extent)| {
+        let clear = *stride > reach;
         reach = reach.saturating_add(stride.saturating_mul(extent - 1));
         clear
     })
@@ -247,12 +257,13 @@ fn eval_grid(env: &Arguments<'_>, extents: &[HostExpr]) -> Result<[u32; 3], Bind
     let mut grid = [1; 3];
     for (axis, expr) in extents.iter().enumerate() {
         let value = env.eval(expr, &Place::Grid { axis })?;
-        grid[axis] = grid_extent(axis, &env.text(expr), value)?;
+        grid[axis] = grid_extent(axis, || env.text(expr), value)?;
     }
     Ok(grid)
 }
 
-fn grid_extent(axis: usize, declared: &str, value: i64) -> Result<u32, BindError> {
+/// An extent of a grid, which `declared` writes for the error.
+fn grid_extent(axis: usize, declared: impl FnOnce() -> String, value: i64) -> Result<u32, BindError> {
     let fits = u32::try_from(value).ok().filter(|v| i64::from(*v) <= MAX_EXTENT);
-    fits.ok_or_else(|| BindError::Grid { axis, declared: declared.to_owned(), value })
+    fits.ok_or_else(|| BindError::Grid { axis, declared: declared(), value })
 }

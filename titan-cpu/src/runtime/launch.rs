@@ -58,7 +58,10 @@ impl Tensors {
     pub(crate) fn bind(args: &[Option<TensorArg<'_>>]) -> Result<Self, BindError> {
         let mut slots = Vec::with_capacity(args.len());
         for arg in args {
-            slots.push(arg.as_ref().map(Slot::check).transpose().map_err(BindError::Arguments)?);
+            slots.push(match arg {
+                Some(arg) => Some(Slot::check(arg).map_err(BindError::Arguments)?),
+                None => None,
+            });
         }
         check_outputs(args, &slots).map_err(BindError::Arguments)?;
         freeze(&mut slots);
@@ -165,8 +168,11 @@ fn freeze(slots: &mut [Option<Slot>]) {
 fn check_outputs(args: &[Option<TensorArg<'_>>], slots: &[Option<Slot>]) -> Result<(), String> {
     let given = || args.iter().zip(slots).filter_map(|(a, s)| Some((a.as_ref()?, s.as_ref()?)));
     for (i, (arg, slot)) in given().enumerate().filter(|(_, (_, slot))| slot.writable) {
-        let (name, extents) = (arg.name, arg.extents.iter().map(|n| i64::from(*n)).collect::<Vec<_>>());
-        if !slot.footprint.is_empty() && !is_injective(&extents, arg.strides) {
+        let name = arg.name;
+        // There are at most five axes.
+        let mut extents = [1; 5];
+        extents.iter_mut().zip(arg.extents).for_each(|(to, n)| *to = i64::from(*n));
+        if !slot.footprint.is_empty() && !is_injective(&extents[..arg.extents.len().min(5)], arg.strides) {
             return Err(format!("`{name}`: an output whose elements are not provably distinct"));
         }
         for (j, (other, used)) in given().enumerate() {

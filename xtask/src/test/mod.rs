@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long everything takes on two cores, in minutes: to build in a fresh clone, and to run in the quick and in the full depth.
@@ -23,6 +24,12 @@ const MINUTES: (u64, u64, u64) = (5, 4, 60);
 
 /// Packages that are workspaces of their own, which only the full depth builds.
 const SEPARATE: [&str; 3] = ["examples/decoder", "examples/candle", "examples/dlpack"];
+
+/// Runs the tests of one more, which are linked with what this script brings and makes.
+const WITH_TOOLKIT: &str = "examples/candle/cuda/test.sh";
+
+/// The exit status of [`WITH_TOOLKIT`] where its tests cannot run; it has written why.
+const SKIPPED: i32 = 77;
 
 /// Runs the tests that are asked for; whether all passed.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
@@ -51,7 +58,7 @@ pub(crate) struct Group {
 }
 
 /// Builds with a command of cargo's, and runs the programs of these groups, in the quick depth.
-pub(crate) fn run_groups(mut build: std::process::Command, groups: &[Group], options: &Options) -> io::Result<bool> {
+pub(crate) fn run_groups(mut build: Command, groups: &[Group], options: &Options) -> io::Result<bool> {
     let since = Instant::now();
     let names = groups.iter().flat_map(|group| &group.programs);
     build.args(names.flat_map(|name| ["--test", name]));
@@ -83,7 +90,7 @@ impl Drop for Runner {
 /// Builds programs of another system with a command of cargo's, and has them run, in the quick depth. What is installed here to compare with
 /// is not there.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
-pub(crate) fn run_elsewhere(build: std::process::Command, runner: &Runner, options: &Options) -> io::Result<bool> {
+pub(crate) fn run_elsewhere(build: Command, runner: &Runner, options: &Options) -> io::Result<bool> {
     let since = Instant::now();
     let Some(mut built) = build::run(build)? else { return Ok(false) };
     built.select(options);
@@ -114,8 +121,12 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
     let documented = !options.is_everything() || examples_in_docs()?;
     // In a workspace of its own, whose libraries are built once more.
     let told = !(options.is_everything() && options.full) || crate::book::blocks(&[])?;
-    let separate = !options.is_everything() || !options.full || separate_workspaces()?;
+    let (separate, skipped) =
+        if options.is_everything() && options.full { separate_workspaces()? } else { (true, None) };
     summary(&outcomes, since.elapsed());
+    if let Some(script) = skipped {
+        println!("and skipped {script}, which has written why");
+    }
     if !documented {
         println!("and examples in the documentation");
     }
@@ -123,21 +134,30 @@ fn with(options: &Options, more: &[(&'static str, OsString)]) -> io::Result<bool
         println!("and blocks of the book");
     }
     if !separate {
-        println!("and tests of {}", SEPARATE.join(", "));
+        println!("and tests of {} or {WITH_TOOLKIT}", SEPARATE.join(", "));
     }
     Ok(passed && documented && told && separate)
 }
 
-/// Builds and runs the tests of the packages that are workspaces of their own; whether all passed.
+/// Builds and runs the tests of the packages that are workspaces of their own: whether all passed, and the script that was skipped.
 #[expect(clippy::print_stdout, reason = "the outcome is printed to the terminal")]
-fn separate_workspaces() -> io::Result<bool> {
+fn separate_workspaces() -> io::Result<(bool, Option<&'static str>)> {
     let mut passed = true;
     for package in SEPARATE {
         println!("\n{package}, a workspace of its own");
         let manifest = Path::new(package).join("Cargo.toml");
         passed &= cargo().args(["test", "--locked", "--manifest-path"]).arg(manifest).status()?.success();
     }
-    Ok(passed)
+    println!("\n{WITH_TOOLKIT}, for a workspace of its own");
+    if !cfg!(unix) {
+        println!("SKIPPED {WITH_TOOLKIT}: it needs a shell");
+        return Ok((passed, Some(WITH_TOOLKIT)));
+    }
+    let status = Command::new("sh").arg(WITH_TOOLKIT).status()?;
+    if status.code() == Some(SKIPPED) {
+        return Ok((passed, Some(WITH_TOOLKIT)));
+    }
+    Ok((passed && status.success(), None))
 }
 
 /// Runs the examples in README.md, in the pages of docs/ that src/lib.rs names, and in the documentation of the libraries; whether all passed.
@@ -190,7 +210,7 @@ fn environment(options: &Options) -> io::Result<Vec<(&'static str, OsString)>> {
         println!("without LLVM 19: {why}");
     }
     // Test programs of procedural macros are linked with rustc's own libraries.
-    let libraries = std::process::Command::new(crate::cargo::rustc()).args(["--print", "target-libdir"]).output()?;
+    let libraries = Command::new(crate::cargo::rustc()).args(["--print", "target-libdir"]).output()?;
     let mut path = OsString::from(String::from_utf8_lossy(&libraries.stdout).trim());
     if let Some(own) = std::env::var_os("LD_LIBRARY_PATH") {
         path.push(":");

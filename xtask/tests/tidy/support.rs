@@ -27,8 +27,14 @@ pub(crate) const PACKAGES: &[&str] = &[
 ];
 
 /// The folders of packages that are workspaces of their own.
-pub(crate) const SEPARATE: &[&str] =
-    &["examples/decoder", "examples/decoder/candle", "titan-candle", "examples/candle", "examples/dlpack"];
+pub(crate) const SEPARATE: &[&str] = &[
+    "examples/decoder",
+    "examples/decoder/candle",
+    "titan-candle",
+    "examples/candle",
+    "examples/candle/cuda",
+    "examples/dlpack",
+];
 
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {

@@ -1,6 +1,6 @@
 //! Nothing is copied: an operator allocates its output, and hardly anything else.
 
-use crate::{numbers, scattered};
+use crate::common::{numbers, scattered};
 use candle_core::{DType, Device, Tensor};
 use candle_operators::{add_assign, attention, rms_norm, rope, swiglu, w4a16};
 use std::alloc::{GlobalAlloc, Layout, System};
