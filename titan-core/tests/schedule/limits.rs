@@ -91,8 +91,8 @@ fn a_limit_of_stages_is_kept() {
     let graph = text::graph(BACKWARD).expect("it is valid");
     let free = search(&graph, &Options::default()).expect("there is a schedule").schedule;
     assert!(free.stages > 2, "{}", free.stages);
-    for limit in 1..=free.stages {
-        match search(&graph, &Options { stages: Some(limit), ..Options::default() }) {
+    for (limit, is_shortest) in (1..=free.stages).flat_map(|limit| [(limit, false), (limit, true)]) {
+        match search(&graph, &Options { stages: Some(limit), is_shortest, ..Options::default() }) {
             Ok(found) => {
                 assert!(found.schedule.stages <= limit && found.schedule.ii >= free.ii, "{limit}");
                 assert_eq!(check(&graph, &found.schedule, None), Ok(()));
@@ -102,6 +102,20 @@ fn a_limit_of_stages_is_kept() {
     }
 }
 
+/// Attention of 128 queries, heads of 128 and 128 keys on sm_90a, where products are in flight: in swing order, the second product and what it needs
+/// come first, and the first one is placed around them, in a stage too early. As early as possible, two stages suffice.
+#[test]
+fn the_shortest_iterations_fit_in_two_stages() {
+    let graph = text::graph(include_str!("graphs/attention_in_flight.graph")).expect("it is valid");
+    let with = |is_shortest| {
+        let options = Options { live: Some(215), stages: Some(2), is_shortest, ..Options::default() };
+        search(&graph, &options).map(|found| found.schedule)
+    };
+    let [any, shortest] = [false, true].map(|is_shortest| with(is_shortest).expect("there is one"));
+    assert_eq!(check(&graph, &shortest, Some(215)), Ok(()));
+    assert!(shortest.stages == 2 && shortest.ii < any.ii, "{} and {} cycles", shortest.ii, any.ii);
+}
+
 /// Where a limit is exceeded, intervals are left out, but the next shorter one than what is found never fits.
 #[test]
 fn the_next_shorter_interval_is_refused() {
@@ -109,7 +123,8 @@ fn the_next_shorter_interval_is_refused() {
     for seed in 1..=200 {
         let graph = random::graph(seed, 12);
         let least = bounds(&graph).least();
-        for options in [Some(1), Some(2)].map(|stages| Options { stages, ..Options::default() }) {
+        let limits = [(1, false), (1, true), (2, false), (2, true)];
+        for options in limits.map(|(n, is_shortest)| Options { stages: Some(n), is_shortest, ..Options::default() }) {
             let Ok(found) = search(&graph, &options) else { continue };
             assert_eq!(check(&graph, &found.schedule, None), Ok(()), "{seed}");
             let mut draft = graph.draft();
