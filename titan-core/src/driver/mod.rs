@@ -434,10 +434,10 @@ fn prepared(
 }
 
 /// The scheduler of kernels that name none: the modulo scheduler for loops over `pipelined(..)` on machines whose threads copy tiles and issue MMAs
-/// of warps, where the measured loops are as good by it: 0.995 of the cycles in the mean (docs/scheduling.md).
+/// of warps, where the measured loops are as good by it: the same cycles in the mean, and fewer stalls (docs/scheduling.md).
 ///
 /// Loops of fused roles are not shorter by it, and it leaves fewer registers for what is around them: a product of 128 × 128 × 64 in a loop over
-/// tiles has spills. Where copies are in bulk and MMAs of warpgroups, the machine has queues that the scheduler has no model of.
+/// tiles has spills. Where MMAs are of warpgroups, products get the rule's code from it, and attention with small tiles gets longer loops.
 fn default_scheduler(target: &Target, roles: Roles) -> Scheduler {
     let issued_by_threads = target.lane_copies().is_some() && target.box_copies().is_none();
     if issued_by_threads && target.group_atoms.is_empty() && roles == Roles::Kept {

@@ -5,7 +5,21 @@
 //!
 //! Deliberately absent: a register allocator. Results of different widths may not fit although their sum does.
 
-use super::graph::Graph;
+use super::graph::{Graph, Op};
+
+/// What the live weight of every schedule with this interval is at least.
+///
+/// A result is live until it is complete, and until its last reader is issued, which is as many cycles later as the edge to it says. So the
+/// lives of an iteration take so many registers for so many cycles, and are spread over an interval: the sum in its fullest cycle is not below the mean.
+/// Example: II = 10, a weight of 8 that is live for at least 24 cycles: 192 / 10, so 20 at least.
+pub(super) fn least_live_weight(graph: &Graph, ii: i64) -> i64 {
+    let life = |(at, op): (usize, &Op)| {
+        let readers = graph.edges().iter().filter(|edge| edge.from == at && edge.kind.carries_value());
+        op.weight * readers.map(|edge| edge.latency).fold(op.latency.max(1), i64::max)
+    };
+    let sum: i64 = graph.ops().iter().enumerate().map(life).sum();
+    (sum + ii - 1) / ii
+}
 
 /// The greatest sum of weights in a cycle of the interval.
 pub(super) fn live_weight(graph: &Graph, ii: i64, cycles: &[i64]) -> i64 {

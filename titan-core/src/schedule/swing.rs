@@ -8,7 +8,7 @@
 //!
 //! 1. In swing order. Each operation is placed once, in the free cycle nearest to its neighbours; in a second try, where it leaves the
 //!    free cycles of its unit in the fewest pieces, which matters when a unit is nearly always held.
-//! 2. If the interval is what matters ([`Options::is_shortest`]), as early as possible ([`super::iterative`]): such iterations have the fewest
+//! 2. If the interval is what matters ([`Options::is_shortest`]), as early as possible (`iterative.rs`): such iterations have the fewest
 //!    stages.
 //! 3. Every recurrence for itself, most critical first, and operations that are in the way are placed again; also in both ways.
 //!    Dependences between recurrences do not matter here: a later stage satisfies each of them, and does not change which cycle of
@@ -25,6 +25,7 @@
 
 use super::bounds::bounds;
 use super::graph::Graph;
+use super::live::least_live_weight;
 use super::order::{Depths, Problem, swing};
 use super::partial::{Choice, State};
 use super::placed::Schedule;
@@ -80,7 +81,7 @@ pub enum Stop {
     NothingShorter,
     /// There are schedules, but all of them have too great a live weight.
     Live {
-        /// The least live weight of those that were found.
+        /// The least live weight of those that were found, or what all of an interval have at least.
         least: i64,
     },
     /// The checker has refused the schedule: a defect of the search.
@@ -181,8 +182,14 @@ impl Search<'_, '_> {
     fn interval(&mut self, ii: i64) -> Result<Tried, Exhausted> {
         let (problem, steps) = (self.problem, &mut self.steps);
         let has_too_many = |stages: i64| self.options.stages.is_some_and(|limit| stages > limit);
+        // Nothing is placed if no schedule for the interval keeps the limit of the live weight.
+        steps.take(problem.graph.edges().len())?;
+        let least = least_live_weight(problem.graph, ii);
+        if self.options.live.is_some_and(|limit| least > limit) {
+            return Ok(Tried::IsBeyond { live: Some(least) });
+        }
         let depths = Depths::of(problem.graph, ii, steps)?;
-        // An operation is issued as many cycles behind the first one at least.
+        // Nor if it has too many stages: an operation is issued as many cycles behind the first one at least.
         if has_too_many(depths.depth.iter().max().map_or(1, |depth| depth / ii + 1)) {
             return Ok(Tried::IsBeyond { live: None });
         }

@@ -67,6 +67,19 @@ fn live_weight_is_limited() {
     assert_eq!(none, Err(Stop::Live { least: 8 }));
 }
 
+/// Where no schedule of an interval can keep the limit of the live weight, nothing is placed: all intervals together take fewer steps than to place the
+/// operations for three.
+#[test]
+fn nothing_is_placed_where_lives_exceed_their_limit_anyway() {
+    let mut draft = text::draft(BACKWARD).expect("it reads").0;
+    draft.ops.iter_mut().for_each(|op| op.weight = 1000);
+    let graph = draft.check().expect("it is valid");
+    let found = search(&graph, &Options::default()).expect("there is one");
+    let few = Options { steps: 3 * found.steps, live: Some(1), ..Options::default() };
+    let stop = search(&graph, &few);
+    assert!(matches!(stop, Err(Stop::Live { least }) if least > 1 && least <= found.schedule.live), "{stop:?}");
+}
+
 /// Intervals of millions of cycles cost as much as short ones.
 #[test]
 fn long_intervals_are_no_more_work() {

@@ -147,7 +147,7 @@ const SCHEDULE: &[(&str, &[&str])] = &[
     ("units", &["graph", "steps"]),
     ("partial", &["graph", "steps", "order", "units"]),
     ("iterative", &["graph", "steps", "order", "units"]),
-    ("swing", &["graph", "placed", "steps", "bounds", "sequence", "order", "units", "partial", "iterative"]),
+    ("swing", &["graph", "placed", "steps", "bounds", "live", "sequence", "order", "units", "partial", "iterative"]),
 ];
 
 /// What would make titan-core depend on more than its arguments: word, and what to do instead.
