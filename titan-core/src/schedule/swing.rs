@@ -183,10 +183,12 @@ impl Search<'_, '_> {
         let (problem, steps) = (self.problem, &mut self.steps);
         let has_too_many = |stages: i64| self.options.stages.is_some_and(|limit| stages > limit);
         // Nothing is placed if no schedule for the interval keeps the limit of the live weight.
-        steps.take(problem.graph.edges().len())?;
-        let least = least_live_weight(problem.graph, ii);
-        if self.options.live.is_some_and(|limit| least > limit) {
-            return Ok(Tried::IsBeyond { live: Some(least) });
+        if let Some(limit) = self.options.live {
+            steps.take(problem.graph.edges().len())?;
+            let least = least_live_weight(problem.graph, ii);
+            if least > limit {
+                return Ok(Tried::IsBeyond { live: Some(least) });
+            }
         }
         let depths = Depths::of(problem.graph, ii, steps)?;
         // Nor if it has too many stages: an operation is issued as many cycles behind the first one at least.
