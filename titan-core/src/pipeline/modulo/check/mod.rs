@@ -98,6 +98,13 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
     if declared(before) != declared(after) {
         return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
+    if let Some(product) = registers::moved_in_flight(after) {
+        let op = after.op(product).origin.map_or(product, |origin| origin.op);
+        return refuse(
+            op,
+            "its product is in flight at the end of an iteration, and the next one does not continue it",
+        );
+    }
     let fences = registers::fences(before, &|id| homes.contains_key(&id));
     // An MMA of the kernel after is compared with the one that it says it is.
     let fence = |id: OpId| after.op(id).origin.and_then(|origin| fences.get(&origin.op).copied());

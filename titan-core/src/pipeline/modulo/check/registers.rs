@@ -41,6 +41,45 @@ fn are_fenced(kernel: &Kernel, ops: &[OpId]) -> bool {
     })
 }
 
+/// An MMA whose product a loop passes on in flight to an iteration that does not continue it.
+///
+/// What a loop passes on is in the same registers in every iteration. A product that adds to the one that was passed on stays there; of any
+/// other, the registers would have to be moved while the MMA still writes them.
+///
+/// ```text
+/// for .. carry(%before) {                        right: the MMA writes the registers of %before
+///     %d = mma %a, %b, %before
+///     continue %d
+/// }
+/// for .. carry(%before) {                        wrong: %before is read by its wait, and %d is moved to its registers, in flight
+///     %d = mma %a, %b, %zero
+///     %y = wait %before
+///     continue %d
+/// }
+/// ```
+pub(super) fn moved_in_flight(kernel: &Kernel) -> Option<OpId> {
+    let mut found = None;
+    kernel.walk(&mut |_, op| {
+        for body in op.regions.iter().filter(|_| op.kind.is_loop()).map(|body| kernel.block(*body)) {
+            let counters = usize::from(op.kind != OpKind::Loop);
+            let passed = body.ops.last().map_or(&[][..], |end| &kernel.op(*end).args);
+            for (place, next) in passed.iter().enumerate() {
+                let (mut at, mut last) = (*next, None);
+                // This ends: the accumulator of an MMA is defined before it.
+                while let Def::Result(id, _) = kernel.value(at).def
+                    && let (OpKind::Nv(NvOp::Wgmma), [.., sum]) = (&kernel.op(id).kind, &kernel.op(id).args[..])
+                {
+                    (at, last) = (*sum, last.or(Some(id)));
+                }
+                if body.args.get(counters + place) != Some(&at) {
+                    found = found.or(last);
+                }
+            }
+        }
+    });
+    found
+}
+
 /// The operands of warpgroup MMAs that are tiles in registers, also where loops carry them; each with the fences in front of these MMAs.
 ///
 /// `fence` is the fence in front of an MMA, if that is known.
