@@ -3,7 +3,7 @@
 //! Deliberately absent: whether the loop before has the fences that it needs, which the verifier shows (rule 69).
 
 use crate::collections::{SortedMap, SortedSet};
-use crate::ir::{Def, Kernel, LocalOp, NvOp, OpId, OpKind, Ty, Value};
+use crate::ir::{Def, Kernel, LocalOp, NvOp, OpId, OpKind, TtgOp, Ty, Value};
 
 /// The fences of the bodies of loops with schedules, by these fences and the MMAs that follow each.
 ///
@@ -65,11 +65,13 @@ pub(super) fn moved_in_flight(kernel: &Kernel) -> Option<OpId> {
             let passed = body.ops.last().map_or(&[][..], |end| &kernel.op(*end).args);
             for (place, next) in passed.iter().enumerate() {
                 let (mut at, mut last) = (*next, None);
-                // This ends: the accumulator of an MMA is defined before it.
-                while let Def::Result(id, _) = kernel.value(at).def
-                    && let (OpKind::Nv(NvOp::Wgmma), [.., sum]) = (&kernel.op(id).kind, &kernel.op(id).args[..])
-                {
-                    (at, last) = (*sum, last.or(Some(id)));
+                // A wait leaves its product in its registers. This ends: operands are defined before what uses them.
+                while let Def::Result(id, _) = kernel.value(at).def {
+                    match (&kernel.op(id).kind, &kernel.op(id).args[..]) {
+                        (OpKind::Nv(NvOp::Wgmma), [.., sum]) => (at, last) = (*sum, last.or(Some(id))),
+                        (OpKind::Ttg(TtgOp::ComputeWait), [product]) if last.is_some() => at = *product,
+                        (_, _) => break,
+                    }
                 }
                 if body.args.get(counters + place) != Some(&at) {
                     found = found.or(last);
