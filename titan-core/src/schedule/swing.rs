@@ -55,6 +55,12 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    fn has_too_many(&self, stages: i64) -> bool {
+        self.stages.is_some_and(|limit| stages > limit)
+    }
+}
+
 /// A schedule that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -181,7 +187,6 @@ impl Search<'_, '_> {
     /// The schedule for an interval, if a try finds one within the limits.
     fn interval(&mut self, ii: i64) -> Result<Tried, Exhausted> {
         let (problem, steps) = (self.problem, &mut self.steps);
-        let has_too_many = |stages: i64| self.options.stages.is_some_and(|limit| stages > limit);
         // Nothing is placed if no schedule for the interval keeps the limit of the live weight.
         if let Some(limit) = self.options.live {
             steps.take(problem.graph.edges().len())?;
@@ -192,7 +197,7 @@ impl Search<'_, '_> {
         }
         let depths = Depths::of(problem.graph, ii, steps)?;
         // Nor if it has too many stages: an operation is issued as many cycles behind the first one at least.
-        if has_too_many(depths.depth.iter().max().map_or(1, |depth| depth / ii + 1)) {
+        if self.options.has_too_many(depths.depth.iter().max().map_or(1, |depth| depth / ii + 1)) {
             return Ok(Tried::IsBeyond { live: None });
         }
         // The order depends on the interval, because the lengths of edges between iterations do. Mostly the paths that
@@ -207,13 +212,11 @@ impl Search<'_, '_> {
         };
         let best = problem.lightest(ii, (&order, &depths), self.options, steps)?;
         self.known = Some((depths, order));
-        let Some((Weight { stages, live, .. }, cycles)) = best else { return Ok(Tried::HasNoRoom) };
-        Ok(if has_too_many(stages) {
-            Tried::IsBeyond { live: None }
-        } else if self.options.live.is_none_or(|limit| live <= limit) {
+        let Some((weight, cycles)) = best else { return Ok(Tried::HasNoRoom) };
+        Ok(if weight.fits(self.options) {
             Tried::Fits(cycles)
         } else {
-            Tried::IsBeyond { live: Some(live) }
+            Tried::IsBeyond { live: (!weight.has_too_many_stages).then_some(weight.live) }
         })
     }
 }
@@ -224,6 +227,13 @@ struct Weight {
     has_too_many_stages: bool,
     live: i64,
     stages: i64,
+}
+
+impl Weight {
+    /// Whether a schedule is within the limits.
+    fn fits(self, limits: &Options) -> bool {
+        !self.has_too_many_stages && limits.live.is_none_or(|limit| self.live <= limit)
+    }
 }
 
 impl Problem<'_> {
@@ -257,16 +267,13 @@ impl Problem<'_> {
                 // Both are legal. Settling shortens some lives and may lengthen others, so the better one is taken.
                 for found in [cycles, settled] {
                     let (live, stages) = weighed(self.graph, ii, &found);
-                    let has_too_many_stages = limits.stages.is_some_and(|limit| stages > limit);
-                    let weight = Weight { has_too_many_stages, live, stages };
+                    let weight = Weight { has_too_many_stages: limits.has_too_many(stages), live, stages };
                     best = best.filter(|(best, _)| *best <= weight).or(Some((weight, found)));
                 }
             }
             // Later groups find more, but they keep results live for longer. They are for intervals at which nothing
             // else fits, or nothing within the limits.
-            let fits =
-                |weight: &Weight| !weight.has_too_many_stages && limits.live.is_none_or(|limit| weight.live <= limit);
-            if best.as_ref().is_some_and(|(weight, _)| fits(weight) || !limits.is_shortest) {
+            if best.as_ref().is_some_and(|(weight, _)| weight.fits(limits) || !limits.is_shortest) {
                 return Ok(best);
             }
         }
