@@ -41,6 +41,7 @@ pub mod number;
 pub mod one_thread;
 pub mod partition;
 pub mod proxy;
+pub(crate) mod same_registers;
 pub(crate) mod sides;
 pub mod tiles;
 pub mod turns;

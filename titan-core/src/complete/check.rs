@@ -12,6 +12,7 @@
 //! | a store to a buffer | bulk stores from the buffer |
 //! | a wait that gives the result of an MMA | the MMA |
 //! | the end of the reads of a stage | MMAs that read the stage |
+//! | what writes a tile in registers | MMAs that read the tile |
 //!
 //! Deliberately absent: rings between roles, whose copies do not complete in groups.
 
@@ -63,6 +64,8 @@ enum Work {
     Uses(Value),
     /// Computes the value with this number, or reads by the permission with this number.
     Of(u64),
+    /// Reads the registers of a tile.
+    Reads(Value),
 }
 
 /// The state of the threads of a role.
@@ -176,12 +179,13 @@ impl Run<'_> {
         }
     }
 
-    fn looped(&mut self, op: &Op) -> Option<Jump> {
+    fn looped(&mut self, id: OpId, op: &Op) -> Option<Jump> {
         let body = *op.regions.first()?;
         let args = &self.kernel.block(body).args;
         let is_for = op.kind != OpKind::Loop;
         let (bounds, initial) = op.args.split_at(if is_for { 3 } else { 0 });
         let carried = &args[usize::from(is_for)..];
+        self.written(id, initial, carried);
         self.now.bind(initial, carried);
         let (mut at, hi, step) = match bounds {
             [lo, hi, step] => (self.int(*lo), self.int(*hi), self.int(*step).max(1)),
@@ -194,8 +198,13 @@ impl Run<'_> {
             }
             match self.block(body) {
                 None => {}
-                Some(Jump::Again(0, next)) => self.now.bind(&next, carried),
+                Some(Jump::Again(0, next)) => {
+                    self.written(id, &next, carried);
+                    self.now.bind(&next, carried);
+                }
                 Some(Jump::Leave(0, results)) => {
+                    // The results of a loop with a count are in the registers of what it carries.
+                    self.written(id, &results, if is_for { carried } else { &[] });
                     self.now.bind(&results, &op.results);
                     return None;
                 }
@@ -214,9 +223,10 @@ impl Run<'_> {
     fn op(&mut self, id: OpId) -> Option<Jump> {
         let kernel = self.kernel;
         let op = kernel.op(id);
+        op.results.iter().for_each(|v| self.need(id, NvGroup::Wgmma, Work::Reads(*v)));
         self.now.define(&op.results);
         match op.kind.family() {
-            Family::Flow(Flow::For(_) | Flow::Loop) => return self.looped(op),
+            Family::Flow(Flow::For(_) | Flow::Loop) => return self.looped(id, op),
             Family::Flow(Flow::If) => {
                 let arm = *op.regions.get(usize::from(!self.holds(op.args[0])))?;
                 let jump = self.block(arm);
@@ -240,6 +250,28 @@ impl Run<'_> {
     fn need(&mut self, id: OpId, class: NvGroup, work: Work) {
         if self.now.in_flight(class, work) {
             self.early.get_or_insert(id);
+        }
+    }
+
+    /// Values that are passed to others are written to the registers of these.
+    fn written(&mut self, id: OpId, from: &[Value], to: &[Value]) {
+        for (_, to) in from.iter().zip(to).filter(|(from, to)| from != to) {
+            self.need(id, NvGroup::Wgmma, Work::Reads(*to));
+        }
+    }
+
+    /// Starts the reads of an operand in registers: of the tile, and of those that it may be a part or another arrangement of.
+    fn reads(&mut self, operand: Value) {
+        if !matches!(self.kernel.ty(operand), Ty::Tile(..)) {
+            return;
+        }
+        self.now.starts(NvGroup::Wgmma, Work::Reads(operand));
+        let kernel = self.kernel;
+        let Some(op) = kernel.def_op(operand) else { return };
+        let local = matches!(&op.kind, OpKind::Local(LocalOp::Slice { .. } | LocalOp::Convert | LocalOp::Stack));
+        if local || matches!(op.kind, OpKind::Reshape(_) | OpKind::Permute(_) | OpKind::Broadcast { .. }) {
+            // This ends: operands are defined before what uses them.
+            op.args.iter().for_each(|v| self.reads(*v));
         }
     }
 
@@ -279,6 +311,7 @@ impl Run<'_> {
                     }
                 }
                 op.results.iter().for_each(|v| self.now.starts(NvGroup::Wgmma, self.now.number(*v)));
+                op.args.iter().take(2).for_each(|v| self.reads(*v));
             }
             NvOp::BulkStore { .. } => {
                 let buffer = op.args.last().map(|tile| Work::Uses(whole::of(self.kernel, *tile)));

@@ -10,6 +10,7 @@
 //! | `ttg.stage.consumed %permission` | the MMAs that read the stage |
 //! | `ttg.local.settle %buffer, ..` | the copies to the buffers, and the bulk stores from them |
 //! | `ttg.local.settle` | all bulk stores |
+//! | what writes registers that an MMA reads (operand A) | the MMA |
 //!
 //! The hardware knows neither stages nor buffers. A thread's operations of one class (`cp.async`, `wgmma`, bulk stores) belong to groups,
 //! which complete in the order in which they are committed, and a wait states how many of the youngest groups may still be in flight. So
@@ -61,6 +62,7 @@
 
 mod check;
 mod insert;
+mod registers;
 mod state;
 mod walk;
 

@@ -29,6 +29,9 @@ pub(super) struct State {
     /// What groups in flight access, with the number of groups of their class that are certainly younger: buffers of copies and of bulk
     /// stores, results of MMAs, and permissions to read the stages that MMAs read.
     flights: SortedMap<(NvGroup, Value), u32>,
+    /// Tiles in registers that MMAs in flight read, with the number of MMAs that are certainly younger than the last that does. Unlike `flights`,
+    /// they stand for registers and not for what is in them, so that no other value takes their place.
+    operands: SortedMap<Value, u32>,
 }
 
 impl State {
@@ -55,6 +58,10 @@ impl State {
         self.open.extend(other.open.iter().copied());
         for (key, younger) in &other.flights {
             let own = self.flights.entry(*key).or_insert(*younger);
+            *own = (*own).min(*younger);
+        }
+        for (tile, younger) in &other.operands {
+            let own = self.operands.entry(*tile).or_insert(*younger);
             *own = (*own).min(*younger);
         }
     }
@@ -86,6 +93,7 @@ impl State {
             // Exact on every path through the commit: the only place where numbers rise.
             *younger += u32::from(*of == class);
         }
+        self.operands.values_mut().for_each(|younger| *younger += u32::from(class == NvGroup::Wgmma));
         if class == NvGroup::CpAsync {
             let open = std::mem::take(&mut self.open);
             self.flights.extend(open.into_iter().map(|buffer| ((class, buffer), 0)));
@@ -95,6 +103,16 @@ impl State {
     /// Notes that the youngest group of a class accesses a value.
     pub(super) fn starts(&mut self, class: NvGroup, value: Value) {
         self.flights.insert((class, value), 0);
+    }
+
+    /// Notes that the youngest MMA reads a tile in registers.
+    pub(super) fn reads(&mut self, tile: Value) {
+        self.operands.insert(tile, 0);
+    }
+
+    /// The number of MMAs that may stay in flight after a wait for those that read one of these tiles in registers; `None` if none does.
+    pub(super) fn younger_than_reads(&self, tiles: &[Value]) -> Option<u32> {
+        tiles.iter().filter_map(|tile| self.operands.get(tile)).copied().min()
     }
 
     /// Notes that a permission to read a stage was put together again from parts, which MMAs with so many younger groups read.
@@ -121,8 +139,9 @@ impl State {
 
     /// A number of groups of a class that a wait may leave in flight so that it waits for nothing.
     pub(super) fn all(&self, class: NvGroup) -> u32 {
-        let of_class = self.flights.iter().filter(|((of, _), _)| *of == class);
-        of_class.map(|(_, younger)| younger + 1).max().unwrap_or(0)
+        let of_class = self.flights.iter().filter(|((of, _), _)| *of == class).map(|(_, younger)| younger);
+        let operands = self.operands.values().filter(|_| class == NvGroup::Wgmma);
+        of_class.chain(operands).map(|younger| younger + 1).max().unwrap_or(0)
     }
 
     /// After a wait that leaves `n` groups of a class in flight: older ones are complete.
@@ -130,6 +149,7 @@ impl State {
         // Groups with n younger ones or more are complete (theorem 9 of docs/protocol.md). What had fewer on some path
         // may be in flight.
         self.flights.retain(|(of, _), younger| *of != class || *younger < n);
+        self.operands.retain(|_, younger| class != NvGroup::Wgmma || *younger < n);
     }
 
     /// Claims the next stage of a ring for reading.

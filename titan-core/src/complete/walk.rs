@@ -1,7 +1,8 @@
 //! Finds the commits and waits of a kernel: walks all paths with the state of [`super::state`].
 
+use super::registers;
 use super::state::State;
-use crate::analysis::whole;
+use crate::analysis::{same_registers, whole};
 use crate::collections::SortedMap;
 use crate::ir::{Block, Family, Flow, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
@@ -82,6 +83,7 @@ impl Walk<'_> {
         for (at, id) in ops.iter().enumerate() {
             // A value that is defined again, in the next iteration, no longer names what it stood for: that stays in
             // flight, but under the names that were passed on.
+            self.settle_registers(*id, &mut state);
             state.define(&self.kernel.op(*id).results);
             self.settle_where_needed(*id, &mut state);
             let is_step = |id: &&OpId| self.kernel.op(**id).kind == OpKind::Nv(NvOp::Wgmma);
@@ -97,6 +99,16 @@ impl Walk<'_> {
             state = self.op(*id, state)?;
         }
         Some(state)
+    }
+
+    /// Completes the MMAs that read registers which an operation writes. MMAs read operands in registers until they are waited for (PTX ISA,
+    /// "wgmma.mma_async").
+    fn settle_registers(&mut self, id: OpId, state: &mut State) {
+        let looped = |n: u32| self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get(at));
+        let written = registers::written(self.kernel, id, &|n| looped(n).map(|around| around.id));
+        if let Some(n) = state.younger_than_reads(&written) {
+            self.wait_until(id, NvGroup::Wgmma, Wait { n, read: true }, state);
+        }
     }
 
     /// Completes all copies to buffers before control flow diverges, so that none is in flight when the buffers are used again, and
@@ -193,6 +205,10 @@ impl Walk<'_> {
             let op = self.kernel.op(*step);
             let read = op.args.iter().filter_map(|operand| self.shared(*operand));
             read.chain(op.results.iter().copied()).for_each(|value| state.starts(NvGroup::Wgmma, value));
+            op.args
+                .iter()
+                .take(2)
+                .for_each(|v| same_registers::of(self.kernel, *v).into_iter().for_each(|v| state.reads(v)));
         }
     }
 

@@ -37,6 +37,7 @@
 use super::order::{annotate, bodies, places};
 use super::rule::Filled;
 use super::schedule::{Body, Prefetched, Schedule};
+use crate::analysis::same_registers;
 use crate::collections::SortedSet;
 use crate::ir::{Block, Effect, ForKind, Kernel, LocalOp, NvOp, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
@@ -117,6 +118,10 @@ fn released_late(kernel: &Kernel, body: Block) -> Option<Vec<Planned>> {
     let products = Product::all(kernel, ops);
     let mut adding = products.iter().filter(|product| adds(product).is_some());
     let (Some(product), None) = (adding.next(), adding.next()) else { return None };
+    // It reads operands in registers until it is waited for, and the next iteration would write them before.
+    if !written(kernel, ops, product).is_empty() {
+        return None;
+    }
     let mut late = SortedSet::from([product.wait]);
     late.extend(releases(kernel, ops, &issued(kernel, ops, product)?));
     let (late, here): (Vec<OpId>, Vec<OpId>) = ops.iter().copied().partition(|id| late.contains(id));
@@ -142,7 +147,7 @@ struct Two<'k> {
     second: [SortedSet<OpId>; 2],
     /// What computes the second product's accumulator from the carried one.
     scaling: SortedSet<OpId>,
-    /// What only converts its operand A.
+    /// What writes the registers of its operand A or only converts it, and what uses that.
     converting: SortedSet<OpId>,
 }
 
@@ -205,7 +210,14 @@ impl<'k> Two<'k> {
             return None;
         }
         let issued = issued(kernel, ops, second)?;
-        let converting: SortedSet<OpId> = converting(kernel, ops, a, &issued).into_iter().collect();
+        let mut converting: SortedSet<OpId> = converting(kernel, ops, a, &issued).into_iter().collect();
+        // What writes registers that the product reads until it is waited for, and what uses these tiles, comes behind that.
+        let writing = written(kernel, ops, second).into_iter().filter(|id| !issued.contains(id));
+        for id in writing.collect::<Vec<_>>() {
+            converting.insert(id);
+            let users = kernel.op(id).results.iter().flat_map(|v| from(kernel, ops, *v));
+            converting.extend(users.filter(|user| !issued.contains(user) && !of_second.contains(user)));
+        }
         let whole = |product: &Product, issued: &SortedSet<OpId>| {
             let mut ends = SortedSet::from([product.wait]);
             ends.extend(releases(kernel, ops, issued));
@@ -243,6 +255,14 @@ impl<'k> Two<'k> {
         order.sort_by_key(group);
         places(self.ops, &order, |id| u16::from(is_late(id)))
     }
+}
+
+/// The operations of a body that write registers of which the MMAs of a product read their operands.
+fn written(kernel: &Kernel, ops: &[OpId], product: &Product) -> SortedSet<OpId> {
+    let operands = product.issues.iter().flat_map(|id| kernel.op(*id).args.iter().take(2));
+    let read: SortedSet<Value> = operands.flat_map(|v| same_registers::of(kernel, *v)).collect();
+    let writes = |id: &OpId| kernel.op(*id).results.iter().any(|v| read.contains(v));
+    ops.iter().copied().filter(writes).collect()
 }
 
 /// Whether a name or number depends on a result that is not a name or number of the body itself.

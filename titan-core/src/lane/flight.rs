@@ -39,6 +39,35 @@ pub fn in_flight(func: &Func) -> SortedSet<Value> {
     }
 }
 
+/// The values in flight, each with the first of those in the same registers: the results of MMAs that add to each other, and what loops and
+/// branches pass on. The verifier of barrier programs has shown that at most one of these is in flight at a time.
+#[must_use]
+pub fn homes(func: &Func) -> SortedMap<Value, Value> {
+    let in_flight = in_flight(func);
+    let mut pairs: Vec<(Value, Value)> = handed(func).into_iter().map(|hand| (hand.from, hand.to)).collect();
+    for op in &func.ops {
+        if let OpKind::Nv(NvOp::GroupMma(mma)) = &op.kind {
+            let sums = op.args.iter().skip(mma.registers().0.max(1) + 1);
+            pairs.extend(sums.copied().zip(op.results.iter().copied()));
+        }
+    }
+    pairs.retain(|(from, to)| in_flight.contains(from) && in_flight.contains(to));
+    let mut homes: SortedMap<Value, Value> = in_flight.into_iter().map(|value| (value, value)).collect();
+    // Both values of a pair take the smaller home of the two until nothing changes. This ends: homes only become smaller.
+    loop {
+        let mut changed = false;
+        for (from, to) in &pairs {
+            let (Some(a), Some(b)) = (homes.get(from).copied(), homes.get(to).copied()) else { continue };
+            changed |= a != b;
+            homes.insert(*from, a.min(b));
+            homes.insert(*to, a.min(b));
+        }
+        if !changed {
+            return homes;
+        }
+    }
+}
+
 /// The first operation that violates these rules for values in flight, with a message.
 pub(super) fn check(func: &Func) -> Option<(OpId, String)> {
     let in_flight = in_flight(func);

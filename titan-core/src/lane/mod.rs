@@ -53,7 +53,7 @@ pub use amd::AmdOp;
 pub use build::{Builder, Open};
 pub use dce::eliminate_dead;
 pub use family::Family;
-pub use flight::in_flight;
+pub use flight::{homes, in_flight};
 pub use func::{Block, BlockData, Buffer, Def, Func, Op, OpId, Value, ValueData};
 pub use nv::{GroupMma, GroupOperand, NvOp};
 pub use op::{

@@ -150,9 +150,8 @@ impl Lower<'_> {
         let mut copied = false;
         for (i, result) in op.results.iter().enumerate() {
             match c.get(i) {
-                Some(value) if self.in_flight.contains(value) => {
-                    self.values[result.index()] = Some(self.reg(*value)?);
-                }
+                // It is in the register of the result already.
+                Some(value) if self.homes.contains_key(value) => drop(self.out(*result)),
                 Some(value) => {
                     let out = self.out(*result);
                     self.copy(out, &Arg::Value(*value))?;

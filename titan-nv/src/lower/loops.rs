@@ -36,14 +36,8 @@ impl Lower<'_> {
             return Err(Fault::Defect("a loop has a body".to_owned()));
         };
         let skip = usize::from(op.kind == OpKind::For);
-        let mut carried = Vec::new();
-        for (value, first) in func.block(body).args.iter().skip(skip).zip(init) {
-            if self.in_flight.contains(value) && func.constant(*first).is_none() {
-                // Registers of an MMA in flight must not be copied, so the carried value shares them.
-                self.values[value.index()] = Some(self.reg(*first)?);
-            }
-            carried.push(self.out(*value));
-        }
+        // What is in flight is in the register of its initial value already, and must not be copied.
+        let carried: Vec<Reg> = func.block(body).args.iter().skip(skip).map(|value| self.out(*value)).collect();
         if op.kind == OpKind::For {
             for (result, reg) in op.results.iter().zip(&carried) {
                 self.values[result.index()] = Some(*reg);

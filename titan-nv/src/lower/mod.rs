@@ -36,7 +36,7 @@ use crate::ptx::isa::{Slot, find};
 use crate::ptx::{Address, Base, Entry, Form, Guard, Inst, Label, Line, Module, Operand, Param, Reg, Special, check};
 use control::Frame;
 use error::Fault;
-use titan_core::collections::{SortedMap, SortedSet};
+use titan_core::collections::SortedMap;
 use titan_core::lane::op::OpKind;
 use titan_core::lane::{self, Func, IntBin, Op, Ty, Value, uniform};
 use titan_core::launch::abi::{MapParam, PartMap, Slot as Word};
@@ -117,7 +117,7 @@ fn entry(func: &Func, machine: &Machine, first_line: Option<u32>) -> Result<(Ent
         values: vec![None; func.values.len()],
         pairs: SortedMap::new(),
         warp_id: None,
-        in_flight: lane::in_flight(func),
+        homes: lane::homes(func),
         registers: [0; 4],
         labels: Vec::new(),
         body: Vec::new(),
@@ -207,8 +207,8 @@ struct Lower<'a> {
     /// The registers with pairs of 8-bit floats, by the register to which the first float was extracted.
     pairs: SortedMap<Reg, Reg>,
     warp_id: Option<Reg>,
-    /// The values that MMAs of warpgroups in flight compute: each stays in one register.
-    in_flight: SortedSet<Value>,
+    /// The values that MMAs of warpgroups in flight compute, each with the first one in the same register.
+    homes: SortedMap<Value, Value>,
     registers: [u32; 4],
     /// The number of branches to each label.
     labels: Vec<u32>,
@@ -297,10 +297,10 @@ impl Lower<'_> {
 
     /// The register of a result of an operation, or of a parameter of a block.
     fn out(&mut self, value: Value) -> Reg {
-        if let Some(reg) = self.values[value.index()] {
-            return reg;
-        }
-        let reg = self.fresh(self.func.ty(value));
+        let home = self.homes.get(&value).copied().unwrap_or(value);
+        let known = self.values[value.index()].or(self.values[home.index()]);
+        let reg = known.unwrap_or_else(|| self.fresh(self.func.ty(value)));
+        self.values[home.index()] = Some(reg);
         self.values[value.index()] = Some(reg);
         reg
     }

@@ -14,7 +14,9 @@
 
 use super::super::order::is_in_flight;
 use super::costs::{product, waited};
-use crate::ir::{Kernel, LocalOp, NvOp, OpId, OpKind, Ty};
+use crate::analysis::same_registers;
+use crate::collections::SortedSet;
+use crate::ir::{Kernel, LocalOp, NvOp, OpId, OpKind, Ty, Value};
 use crate::pipeline::modulo::{Dependence, Dependent, Why};
 use crate::schedule::graph::{DraftEdge, DraftOp};
 
@@ -62,6 +64,7 @@ pub(super) fn in_flight(kernel: &Kernel, ops: &[OpId]) -> Vec<Vec<OpId>> {
 pub(super) fn continued(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) -> Vec<Dependence> {
     let group = |id: OpId| members.iter().position(|group| group.contains(&id));
     let mut made = of.dependences.clone();
+    made.extend(of.ops.iter().flat_map(|id| ends(kernel, of, members, *id)));
     for Dependence { from, to, distance, why } in &of.dependences {
         let op = kernel.op(*to);
         let (Some(product), [a, b, sum], 1, Why::Value) = (waited(kernel.op(*from)), &op.args[..], distance, why)
@@ -70,12 +73,33 @@ pub(super) fn continued(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>]) 
         };
         let users = of.dependences.iter().filter(|other| other.from == *from && other.why == Why::Value);
         let started = of.ops.iter().copied().find(|id| kernel.op(*id).results.contains(&product));
-        if let (Some(started), true) = (started, is_in_flight(op) && users.count() == 1 && a != sum && b != sum) {
+        let continues = is_in_flight(op) && users.count() == 1 && a != sum && b != sum;
+        if let (Some(started), true) = (started, continues && written(kernel, of, members, group(*to)).is_empty()) {
             made.retain(|other| other.from != *from || group(other.to) != group(*to) || other.distance != 1);
             made.push(Dependence { from: started, to: *to, distance: 1, why: Why::Value });
         }
     }
     made
+}
+
+/// What comes behind the wait for a product that the next iteration does not continue: the product of the next iteration, of which the registers
+/// are the same, and what writes its operands in registers, which it reads until then.
+fn ends(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], wait: OpId) -> Vec<Dependence> {
+    let Some(product) = waited(kernel.op(wait)) else { return Vec::new() };
+    let started = members.iter().position(|group| group.iter().any(|id| kernel.op(*id).results.contains(&product)));
+    let first = started.and_then(|group| members[group].iter().copied().find(|id| is_in_flight(kernel.op(*id))));
+    let after = first.into_iter().chain(written(kernel, of, members, started));
+    after.map(|to| Dependence { from: wait, to, distance: 1, why: Why::Order }).collect()
+}
+
+/// The operations of a body that write registers of which the MMAs of a product read their operands.
+fn written(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], product: Option<usize>) -> Vec<OpId> {
+    let group = product.and_then(|at| members.get(at)).map_or(&[][..], Vec::as_slice);
+    let mmas = group.iter().map(|id| kernel.op(*id)).filter(|op| is_in_flight(op));
+    let read: SortedSet<Value> =
+        mmas.flat_map(|op| op.args.iter().take(2)).flat_map(|v| same_registers::of(kernel, *v)).collect();
+    let writes = |v: &Value| read.contains(v) || read.contains(&same_registers::home(kernel, *v));
+    of.ops.iter().copied().filter(|id| kernel.op(*id).results.iter().any(writes)).collect()
 }
 
 /// Products that are added to the result of another product of the iteration take its registers, and so does what waits for a product in flight.
