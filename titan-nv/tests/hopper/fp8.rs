@@ -2,15 +2,13 @@
 //! layout of the accumulator. What the assembler makes of the loop, and exact results in the emulator.
 
 use super::harness::orders;
-use super::lowered::{Tensor, assembles, compiled, encode, upload};
+use super::lowered::{Tensor, assembles, compiled, encode, launch, upload};
 use super::{ptxas, sass};
 use sass::{QGMMA, SHARED, UTMALDG, count};
 use titan_core::driver::Stages;
 use titan_core::ir::Elem;
-use titan_core::launch::abi::{self, GpuArg};
-use titan_core::launch::report;
-use titan_nv::emu::{Launch, Memory, Module, Options, Param};
-use titan_nv::tma::TensorMap;
+use titan_core::launch::abi::GpuArg;
+use titan_nv::emu::{Memory, Options};
 use titan_sim::engine::Rng;
 
 const SCALED: &str = include_str!("kernels/fp8_scaled.tir");
@@ -49,29 +47,8 @@ fn run(made: &Stages, [m, n, k]: [usize; 3], options: &Options) -> Result<(), St
     let b = upload(&mut memory, "b", Elem::E4m3, [n, k], rng);
     let b_scale = upload(&mut memory, "b_scale", Elem::F32, [rows, blocks], rng);
     let c = upload(&mut memory, "c", Elem::Bf16, [m, n], rng);
-    let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let args: Vec<GpuArg> = [&a, &a_scale, &b, &b_scale, &c].map(|t: &Tensor| t.arg.clone()).to_vec();
-    let lanes = &made.lanes;
-    let block = abi::pack(&lanes.slots, &args, told.address());
-    let (at, _) = abi::offsets(&lanes.slots);
-    let words = lanes.slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec()));
-    let mut params: Vec<Param> = words.collect();
-    for map in &lanes.maps {
-        let map = TensorMap::of_argument(map, &args[map.param as usize]).map_err(|e| e.to_string())?;
-        params.push(Param::Bytes(map.to_bytes().to_vec()));
-    }
-    let launch = Launch {
-        grid: [m.div_ceil(128) as u32, rows as u32, 1],
-        block: [lanes.threads, 1, 1],
-        dynamic_shared: lanes.shared_bytes,
-        cluster: None,
-        params: &params,
-    };
-    let text = String::from_utf8_lossy(&made.code.payload);
-    let entry = made.code.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, entry)| entry);
-    let module = Module::parse(&text).map_err(|e| e.to_string())?;
-    let kernel = module.entry(entry).map_err(|e| e.to_string())?;
-    kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
+    launch(made, (&args, [m.div_ceil(128) as u32, rows as u32, 1]), &mut memory, options, |_, _| ())?;
     let GpuArg::Tensor { strides, .. } = &c.arg else { return Err("no tensor".to_owned()) };
     let pitch = strides[0] as usize;
     let bytes = memory.read(c.at, m * pitch * 2).map_err(|e| e.to_string())?;

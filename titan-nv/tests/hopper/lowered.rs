@@ -228,10 +228,32 @@ pub(super) fn run_with_maps(
     // The output, and further ones that get the same results.
     let elems = stages.rings.sig.params[2..].iter().map(elem_of);
     let outputs: Vec<Output> = elems.map(|elem| Output::new(&mut memory, elem, [m, n], any, &mut rng)).collect();
-    let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let args: Vec<GpuArg> = [&a.arg, &b.arg].into_iter().chain(outputs.iter().map(|c| &c.arg)).cloned().collect();
+    launch(stages, (&args, grid), &mut memory, options, change)?;
+    let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
+        if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
+    };
+    let mut results = Vec::new();
+    for row in 0..m {
+        for column in 0..n {
+            let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
+            results.push(dot);
+        }
+    }
+    outputs.iter().try_for_each(|c| c.holds(&memory, [m, n], &results))
+}
+
+/// Launches a kernel on these arguments, with changes of its tensor maps.
+pub(super) fn launch(
+    stages: &Stages,
+    (args, grid): (&[GpuArg], [u32; 3]),
+    memory: &mut Memory,
+    options: &Options,
+    change: impl Fn(usize, &mut TensorMap),
+) -> Result<(), String> {
+    let told = memory.upload("report", &vec![0; 4 * (report::RECORDS + 64)]);
     let lanes = &stages.lanes;
-    let block = abi::pack(&lanes.slots, &args, told.address());
+    let block = abi::pack(&lanes.slots, args, told.address());
     let (at, _) = abi::offsets(&lanes.slots);
     let words = lanes.slots.iter().zip(at).map(|(slot, at)| Param::Bytes(block[at..at + slot.bytes()].to_vec()));
     let mut params: Vec<Param> = words.collect();
@@ -251,18 +273,7 @@ pub(super) fn run_with_maps(
     let entry = stages.code.config.iter().find(|(name, _)| name == "entry").map_or("", |(_, entry)| entry);
     let module = Module::parse(&ptx).map_err(|e| format!("{e}\n{ptx}"))?;
     let kernel = module.entry(entry).map_err(|e| e.to_string())?;
-    kernel.run(&launch, &mut memory, options).map_err(|e| e.to_string())?;
-    let at = |t: &Tensor, turned: bool, [row, column]: [usize; 2], [rows, columns]: [usize; 2]| {
-        if turned { t.values[column * rows + row] } else { t.values[row * columns + column] }
-    };
-    let mut results = Vec::new();
-    for row in 0..m {
-        for column in 0..n {
-            let dot: i32 = (0..k).map(|i| at(&a, ta, [row, i], [m, k]) * at(&b, tb, [column, i], [n, k])).sum();
-            results.push(dot);
-        }
-    }
-    outputs.iter().try_for_each(|c| c.holds(&memory, [m, n], &results))
+    kernel.run(&launch, memory, options).map(drop).map_err(|e| e.to_string())
 }
 
 /// The assembler takes the code without remarks, and spills at most so many bytes.

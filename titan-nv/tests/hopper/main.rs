@@ -26,6 +26,7 @@ mod mixed_mutants;
 #[path = "kernels/moved.rs"]
 mod moved;
 mod multicast;
+mod operands;
 mod overlapped;
 mod parts;
 mod placed;

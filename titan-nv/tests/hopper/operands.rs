@@ -1,0 +1,127 @@
+//! Products of warpgroups with operand A in registers that each iteration writes: an MMA reads them until it is waited for (PTX ISA,
+//! "wgmma.mma_async"), so that a product must not stay in flight while the next iteration computes its operand.
+
+use super::harness::orders;
+use super::lowered::{encode, launch, upload};
+use titan_core::driver::{Stages, stages};
+use titan_core::ir::{Elem, Scheduler};
+use titan_core::launch::abi::GpuArg;
+use titan_core::text;
+use titan_core::verify::verify;
+use titan_nv::Machine;
+use titan_nv::emu::{Memory, Options};
+use titan_sim::engine::Rng;
+
+/// Where the operand of iteration j comes from. It is `q + j`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    /// The loop carries it as f32, and it is converted.
+    Converted,
+    /// The loop carries it.
+    Carried,
+    /// The loop carries it, and each iteration computes the one that it uses.
+    Computed,
+    /// Another product of the iteration, `q · 1`, and what is added to it as f16; the sum of its rows is taken too.
+    Product,
+}
+
+/// `o = Σ (q + j) · v[j]` over tiles of 64 rows of v, with tiles of m rows of q and n columns of v.
+fn kernel(from: From, [m, n]: [u32; 2]) -> String {
+    let (elem, set, next) = match from {
+        From::Converted => ("f32", "%p = cast %w : tile<Mx64xf16>", "%w2 = add %w, %ones : tile<Mx64xf32>"),
+        From::Carried => ("f16", "", "%w2 = add %w, %ones : tile<Mx64xf16>"),
+        From::Computed => ("f16", "%p = add %w, %none : tile<Mx64xf16>", "%w2 = add %p, %ones : tile<Mx64xf16>"),
+        From::Product => (
+            "f16",
+            "%s = mma %qt, %kp, %sum : tile<Mx64xf32>\n%e = cast %s : tile<Mx64xf16>\n%p = add %e, %w : tile<Mx64xf16>\n\
+             %back = cast %p : tile<Mx64xf32>\n%zeros = mul %back, %none32 : tile<Mx64xf32>\n%row = reduce_sum<1> %zeros : tile<Mxf32>\n\
+             %wide = broadcast<1, N> %row : tile<MxNxf32>",
+            "%w2 = add %w, %ones : tile<Mx64xf16>",
+        ),
+    };
+    let (operand, sum) =
+        (if from == From::Carried { "%w" } else { "%p" }, if from == From::Product { "%y2" } else { "%y" });
+    let first = match from {
+        From::Converted => "%first = cast %qt : tile<Mx64xf32>",
+        From::Carried | From::Computed => "%first = add %qt, %none : tile<Mx64xf16>",
+        From::Product => "%first = splat %h : tile<Mx64xf16>",
+    };
+    let more = if from == From::Product { "%y2 = add %y, %wide : tile<MxNxf32>\n" } else { "" };
+    format!(
+        "kernel @operands(%q: in tensor<f16>[R, 64], %k: in tensor<f16>[64, 64], %v: in tensor<f16>[S, C], \
+         %o: mut tensor<f32>[R, C]) grid(cdiv(R, M), cdiv(C, N)) {{\n\
+         %S = dim<0> %v : i32\n%m = program_id<0> : i32\n%n = program_id<1> : i32\n%z = const 0.0 : f32\n%h = const 0.0 : f16\n\
+         %u = const 1.0 : {elem}\n%zero = const 0 : i32\n%one = const 1 : i32\n%bk = const 64 : i32\n%steps = div %S, %bk : i32\n\
+         %qt = load_tile %q[%m, %zero] or %h : tile<Mx64xf16>\n%kt = load_tile %k[%zero, %zero] or %h : tile<64x64xf16>\n\
+         %kp = permute<1, 0> %kt : tile<64x64xf16>\n%none = splat %h : tile<Mx64xf16>\n%none32 = splat %z : tile<Mx64xf32>\n\
+         %sum = splat %z : tile<Mx64xf32>\n%ones = splat %u : tile<Mx64x{elem}>\n{first}\n%acc = splat %z : tile<MxNxf32>\n\
+         %out, %last = for %j = %zero to %steps step %one pipelined carry(%x = %acc, %w = %first) : \
+         tile<MxNxf32>, tile<Mx64x{elem}> {{\n{set}\n%vt = load_tile %v[%j, %n] or %h : tile<64xNxf16>\n\
+         %y = mma {operand}, %vt, %x : tile<MxNxf32>\n{more}{next}\ncontinue {sum}, %w2\n}}\n\
+         store_tile %o[%m, %n], %out\nreturn\n}}\n"
+    )
+    .replace("Mx", &format!("{m}x"))
+    .replace("xNx", &format!("x{n}x"))
+    .replace("1, N>", &format!("1, {n}>"))
+    .replace("R, M)", &format!("R, {m})"))
+    .replace("C, N)", &format!("C, {n})"))
+}
+
+fn made(scheduler: Scheduler, text: &str) -> Stages {
+    let mut kernel = text::parse_one(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    kernel.sig.scheduler = Some(scheduler);
+    let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    stages(&verified, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
+}
+
+/// Runs it on so many rows of q, rows of v and columns of v; `Err` says where it differs, or why it did not run.
+fn run(made: &Stages, [rows, steps, columns]: [usize; 3], tile: [u32; 2], options: &Options) -> Result<(), String> {
+    let (rng, mut memory) = (&mut Rng::new(3), Memory::new());
+    let q = upload(&mut memory, "q", Elem::F16, [rows, 64], rng);
+    // The unit matrix.
+    let ones: Vec<u8> = (0..64 * 64).flat_map(|at| encode(Elem::F16, i32::from(at / 64 == at % 64))).collect();
+    let k = memory.upload("k", &ones);
+    let k = GpuArg::Tensor { address: k.address(), extents: vec![64, 64], strides: vec![64, 1] };
+    let v = upload(&mut memory, "v", Elem::F16, [64 * steps, columns], rng);
+    let o = upload(&mut memory, "o", Elem::F32, [rows, columns], rng);
+    let [down, across] = [rows.div_ceil(tile[0] as usize), columns.div_ceil(tile[1] as usize)].map(|n| n as u32);
+    let grid = [down.next_multiple_of(made.lanes.cluster.max(1)), across, 1];
+    launch(made, (&[q.arg, k, v.arg, o.arg.clone()], grid), &mut memory, options, |_, _| ())?;
+    let GpuArg::Tensor { strides, .. } = &o.arg else { return Err("no tensor".to_owned()) };
+    let pitch = strides[0] as usize;
+    let bytes = memory.read(o.at, rows * pitch * 4).map_err(|e| e.to_string())?;
+    for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+        let of = |i: usize| (q.values[row * 64 + i % 64] + (i / 64) as i32) * v.values[i * columns + column];
+        let (wanted, found) =
+            (encode(Elem::F32, (0..64 * steps).map(of).sum()), &bytes[(row * pitch + column) * 4..][..4]);
+        if found != wanted {
+            return Err(format!("row {row}, column {column}: {found:?} instead of {wanted:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn operands_that_iterations_compute_are_not_overwritten_in_flight() {
+    let mut in_registers = 0;
+    for from in [From::Converted, From::Carried, From::Computed, From::Product] {
+        for tile in test_depth::sample([[128, 128], [64, 64], [128, 64], [128, 256]], 2) {
+            let text = kernel(from, tile);
+            for scheduler in [Scheduler::Rule, Scheduler::Swing] {
+                let made = made(scheduler, &text);
+                let ptx = String::from_utf8_lossy(&made.code.payload);
+                in_registers +=
+                    usize::from(ptx.lines().any(|line| line.contains("wgmma.mma_async") && line.contains("}, {")));
+                for options in test_depth::sample(orders(), 1) {
+                    for steps in [1, 2, 5] {
+                        run(&made, [150, steps, 200], tile, &options).unwrap_or_else(|e| {
+                            panic!("{from:?}, {tile:?}, {scheduler:?}, {steps} steps: {e}\n{text}")
+                        });
+                    }
+                }
+            }
+        }
+    }
+    assert!(in_registers > 8, "{in_registers} kernels have operands in registers");
+}
