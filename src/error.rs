@@ -150,7 +150,8 @@ pub enum Error {
     /// A tensor that the kernel writes shares elements with another argument.
     #[error(
         "kernel `{kernel}`: `{written}` is written, but shares elements with `{other}`\n  \
-         help: pass parts that do not overlap (`split_at_mut`), or a `.copy()`"
+         help: pass parts that do not overlap (`split_at_mut`), or a `.copy()`; a kernel that works in place takes the tensor once, by `&mut`, and \
+         loads from it what it stores"
     )]
     Alias {
         /// The kernel, with its instance.

@@ -29,7 +29,8 @@ fn arguments_that_clash_are_both_named() {
     check(
         &Error::Alias { kernel: text("gemm"), written: text("c"), other: text("a") },
         "kernel `gemm`: `c` is written, but shares elements with `a`",
-        "pass parts that do not overlap (`split_at_mut`), or a `.copy()`",
+        "pass parts that do not overlap (`split_at_mut`), or a `.copy()`; a kernel that works in place takes the tensor once, by `&mut`, and \
+         loads from it what it stores",
     );
     check(
         &Error::DeviceMismatch {

@@ -5,7 +5,8 @@
 //! [`object`], the code objects that AMD's loaders accept; [`model`], the clocks for which a loop occupies the units of a compute unit; `emu`, an emulator of their bytes (a feature); `runtime`, the HIP runtime, loaded
 //! if it is installed (a feature). [`Machine`] is a back end of [`titan_core::driver`].
 //!
-//! Not implemented yet: copies to the local data share, the order of instructions.
+//! Deliberately absent, so far: copies from global memory to the local data share without registers, and an order of instructions other than that of
+//! the lane IR.
 //!
 //! Never to be used: LLVM, or code objects made from templates.
 

@@ -64,6 +64,7 @@ pub fn lend_mut<'scope, 'env>(
 ///
 /// # Errors
 /// If the element type is one that candle only stores.
+#[expect(clippy::wildcard_enum_match_arm, reason = "candle's enum is not exhaustive")]
 pub fn zeros(len: usize, dtype: DType) -> Result<CpuStorage> {
     use bytemuck::zeroed_vec;
     match dtype {

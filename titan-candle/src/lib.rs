@@ -1,28 +1,23 @@
 //! Operators of candle whose bodies are TITAN kernels, without copies, on the CPU and on NVIDIA GPUs.
 //!
-//! [`apply`] calls a closure with the operands as views and a new output, and returns the output as a tensor of candle:
+#![doc = include_str!("../README.md")]
 //!
-//! ```ignore
-//! use titan::{dispatch, prelude::*};
-//!
-//! #[titan::kernel(instances(T in [f16, bf16, f32]))]
-//! fn double<T: Float>(#[shape(N)] x: &Tensor<T, 1>, #[shape(N)] y: &mut Tensor<T, 1>) {
-//!     let p = program_id(0);
-//!     y.store_tile([p], x.load_tile::<256>([p]) + x.load_tile::<256>([p]));
-//! }
-//!
-//! fn doubled(x: &candle_core::Tensor) -> candle_core::Result<candle_core::Tensor> {
-//!     titan_candle::apply("double", [x], (x.shape(), x.dtype()), |on, [x], mut y| {
-//!         on.run(dispatch!(double::<_>(&x.with_rank(1)?, &mut y.with_rank_mut(1)?)))
-//!     })
-//! }
-//! ```
+//! # Operands
 //!
 //! Operands have any strides and offsets. `with_rank`, `reshape` and `permute` of a view give it the axes of a kernel, and `dispatch!` chooses the
 //! instance by the element type. On a GPU launches run on candle's stream, in the order of its other work, and nothing waits.
 //!
 //! Deliberately absent: gradients. An operator that has one implements candle's `CustomOp` itself, and takes [`lend`] or its counterpart for
 //! CUDA in its forward pass.
+
+#![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::panic, clippy::wildcard_enum_match_arm, clippy::allow_attributes)
+)]
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_lossless))]
+#![cfg_attr(not(test), warn(clippy::too_many_lines, clippy::cognitive_complexity, clippy::needless_range_loop))]
+#![cfg_attr(not(test), warn(clippy::erasing_op, clippy::identity_op, clippy::needless_borrows_for_generic_args))]
 
 mod host;
 mod operator;

@@ -16,7 +16,7 @@
 //!
 //! Exit status: 0 without findings, 1 with findings, 2 if the command line is wrong or a file cannot be used.
 //!
-//! Deliberately absent: compiling kernels into programs (that is `cargo build`), and commands for parts that do not exist yet.
+//! Deliberately absent: compiling kernels into programs (that is `cargo build`).
 
 #![cfg_attr(not(test), warn(unreachable_pub, unfulfilled_lint_expectations))]
 #![cfg_attr(

@@ -18,6 +18,11 @@ mod rope;
 mod swiglu;
 mod w4a16;
 
+/// The block of the adapter's page: that crate has no tests of its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../titan-candle/README.md")]
+mod page_of_the_adapter {}
+
 pub use attention::attention;
 pub use in_place::add_assign;
 pub use rms_norm::rms_norm;

@@ -19,7 +19,8 @@
 //!
 //! The checkers share no code with what they check. They run in debug builds, and in the tests.
 //!
-//! Deliberately absent, so far: copies to the local data share, order of instructions.
+//! Deliberately absent, so far: copies from global memory to the local data share without registers, and an order of instructions other than that of
+//! the lane IR.
 
 mod allocate;
 mod assemble;

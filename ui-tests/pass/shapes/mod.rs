@@ -28,6 +28,7 @@ mod split_count;
 mod static_assert_at_run_time;
 mod static_assert_fails;
 mod tile_without_extents;
+mod top_k_of_a_short_row;
 mod transposed_line;
 mod unknown;
 mod wrong_broadcast;

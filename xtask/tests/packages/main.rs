@@ -6,7 +6,7 @@ mod beside;
 mod support;
 
 use std::collections::BTreeSet;
-use support::{Package, Workspace, cargo, root, text};
+use support::{ADAPTER, Package, Workspace, cargo, root, text};
 
 /// Licences of a file `deny.toml`, section `[licenses]`.
 fn allowed() -> BTreeSet<String> {
@@ -82,27 +82,42 @@ fn licences_of_dependencies_are_those_of_the_deny_file() {
 
 #[test]
 fn published_packages_say_what_they_are() {
-    let workspace = Workspace::load();
+    let (workspace, adapter) = (Workspace::load(), Package::adapter());
     let mut poor = Vec::new();
-    for p in workspace.published() {
+    for p in workspace.published().chain([&adapter]) {
+        // One feature of the adapter needs a compiler that docs.rs does not have.
+        let documented = if p.name == adapter.name { p.is_documented } else { p.documents_all_features };
         let facts = [
             ("license", p.license == "MIT OR Apache-2.0"),
             ("description", !p.description.is_empty() && p.description.len() < 200),
             ("readme", p.readme == "README.md"),
             ("keywords and categories", p.keywords > 0 && p.categories > 0),
-            ("docs.rs with all features", p.documents_all_features),
+            ("docs.rs with all features", documented),
         ];
         poor.extend(facts.iter().filter(|(_, holds)| !holds).map(|(what, _)| format!("{}: {what}", p.name)));
     }
     assert!(poor.is_empty(), "{poor:#?}");
 }
 
+/// A workspace of its own inherits nothing, and both are one release.
+#[test]
+fn the_adapter_has_the_version_of_the_workspace() {
+    let (workspace, adapter) = (Workspace::load(), Package::adapter());
+    let facade = workspace.published().find(|p| p.name == "titan-gpu").expect("the facade is published");
+    assert_eq!((&adapter.version, adapter.rust_version), (&facade.version, facade.rust_version));
+    let manifest = std::fs::read_to_string(root().join(ADAPTER)).expect(ADAPTER);
+    let asked = format!("titan = {{ package = \"titan-gpu\", path = \"..\", version = \"={}\"", facade.version);
+    assert!(manifest.contains(&asked), "{ADAPTER} does not say `{asked}`");
+}
+
 #[test]
 fn packages_have_their_texts_and_no_tests() {
-    let workspace = Workspace::load();
+    let (workspace, adapter) = (Workspace::load(), Package::adapter());
     let mut found = Vec::new();
-    for p in workspace.published() {
-        let listed = text(cargo().args(["package", "--list", "--allow-dirty", "--package", &p.name]));
+    for p in workspace.published().chain([&adapter]) {
+        let manifest = if p.name == adapter.name { ADAPTER } else { "Cargo.toml" };
+        let list = ["package", "--list", "--allow-dirty", "--manifest-path", manifest, "--package", &p.name];
+        let listed = text(cargo().args(list));
         let files: Vec<&str> = listed.lines().collect();
         for needed in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
             if !files.contains(&needed) {

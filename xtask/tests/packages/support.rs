@@ -25,6 +25,8 @@ pub(crate) struct Package {
     pub(crate) keywords: usize,
     pub(crate) categories: usize,
     pub(crate) documents_all_features: bool,
+    /// Whether it says at all what docs.rs documents.
+    pub(crate) is_documented: bool,
     /// Major and minor; zeros if it is not declared.
     pub(crate) rust_version: (u32, u32),
     is_published: bool,
@@ -65,6 +67,18 @@ impl Workspace {
     }
 }
 
+/// The manifest of the adapter for candle, a workspace of its own, whose dependencies the other tests do not need.
+pub(crate) const ADAPTER: &str = "titan-candle/Cargo.toml";
+
+impl Package {
+    /// The adapter, without its dependencies.
+    pub(crate) fn adapter() -> Package {
+        let metadata = ["metadata", "--format-version", "1", "--no-deps", "--manifest-path", ADAPTER];
+        let all: Value = serde_json::from_str(&text(cargo().args(metadata))).expect("cargo writes JSON");
+        package(&all["packages"][0])
+    }
+}
+
 fn string(v: &Value) -> String {
     v.as_str().unwrap_or_default().to_owned()
 }
@@ -83,6 +97,7 @@ fn package(p: &Value) -> Package {
         keywords: count(&p["keywords"]),
         categories: count(&p["categories"]),
         documents_all_features: p["metadata"]["docs"]["rs"]["all-features"] == true,
+        is_documented: p["metadata"]["docs"]["rs"].is_object(),
         rust_version: (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)),
         is_published: p["publish"].is_null(),
     }

@@ -1,7 +1,10 @@
 //! The lints that libraries and programs keep, and their tests need not: attributes at their roots, because the manifest's lints apply to
 //! all targets of a package, and one run of clippy checks all of them.
 
-use crate::support::{PACKAGES, code_of, expect_none, name, root};
+use crate::support::{PACKAGES, code_of, expect_none, name, read, root};
+
+/// A published library that is a workspace of its own.
+const ADAPTER: &str = "titan-candle";
 
 /// The attributes, without white space.
 const ATTRIBUTES: [&str; 5] = [
@@ -15,7 +18,7 @@ const ATTRIBUTES: [&str; 5] = [
 #[test]
 fn roots_have_the_lints_of_libraries() {
     let mut found = Vec::new();
-    for package in PACKAGES {
+    for package in PACKAGES.iter().chain([&ADAPTER]) {
         for file in ["src/lib.rs", "src/main.rs"] {
             let path = root().join(package).join(file);
             if !path.is_file() {
@@ -32,4 +35,22 @@ fn roots_have_the_lints_of_libraries() {
         }
     }
     expect_none(&found, "Copy the attributes from the root of another crate.");
+}
+
+/// A workspace of its own inherits nothing.
+#[test]
+fn the_adapter_has_the_lints_of_the_workspace() {
+    let of = |manifest: &str, section: &str| -> Vec<String> {
+        let text = read(&root().join(manifest));
+        let lines = text.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with('['));
+        lines.filter(|line| line.contains(" = ")).map(str::to_owned).collect()
+    };
+    for tool in ["rust", "clippy"] {
+        let (own, all) = (
+            of("titan-candle/Cargo.toml", &format!("[lints.{tool}]")),
+            of("Cargo.toml", &format!("[workspace.lints.{tool}]")),
+        );
+        assert!(!all.is_empty(), "Cargo.toml has no section of lints of {tool}");
+        assert_eq!(own, all, "copy the section of Cargo.toml");
+    }
 }
