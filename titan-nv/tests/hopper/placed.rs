@@ -5,8 +5,9 @@ use super::harness::orders_of;
 use super::kernels::{self, Mask};
 use super::lowered::{self, Gemm, run_on};
 use super::multicast::PLAIN;
+use super::operands::carried_in_flight;
 use titan_core::driver::{Stages, compile, stages};
-use titan_core::ir::{OpKind, Scheduler, TtgOp, Ty};
+use titan_core::ir::{OpKind, Scheduler, TtgOp};
 use titan_core::text;
 use titan_core::verify::{Verified, verify};
 use titan_nv::Machine;
@@ -92,12 +93,8 @@ fn the_second_product_of_attention_is_one_iteration_late() {
 fn no_product_is_passed_on_in_flight_to_an_iteration_that_begins_anew() {
     let text = include_str!("kernels/fp8_scaled.tir");
     let made = scheduled_by(Scheduler::Swing, text);
-    let (mut products, mut in_flight) = (0, 0);
-    made.loops.walk(&mut |_, op| {
-        products += usize::from(op.kind == OpKind::Ttg(TtgOp::ComputeWait));
-        let bodies = op.regions.iter().filter(|_| op.kind.is_loop());
-        let carried = bodies.flat_map(|body| &made.loops.block(*body).args);
-        in_flight += carried.filter(|v| matches!(made.loops.ty(**v), Ty::Compute(..))).count();
-    });
+    let mut products = 0;
+    made.loops.walk(&mut |_, op| products += usize::from(op.kind == OpKind::Ttg(TtgOp::ComputeWait)));
+    let in_flight = carried_in_flight(&made);
     assert!(products > 0 && in_flight == 0, "{products} products, {in_flight} passed on in flight");
 }
