@@ -206,7 +206,15 @@ impl LayOut<'_> {
         };
         let [m, n, k] = mma.extents;
         let unroll = self.unroll([*a, *b], k, mma.staged.0);
-        let along = (mma.a.with_extents(&[m, unroll]), mma.b.with_extents(&[n, unroll]).permuted(&[1, 0]));
+        // Elements that are adjacent in memory along K are loaded at once.
+        let fast = |value: Value| self.b.kernel().encoding(value).map(Encoding::fast_axis);
+        let wide = |layout: Layout, operand: Value, axis: u8| {
+            if fast(operand) == Some(usize::from(axis)) { layout.with_adjacent(axis, unroll) } else { layout }
+        };
+        let along = (
+            wide(mma.a.with_extents(&[m, unroll]), *a, 1),
+            wide(mma.b.with_extents(&[n, unroll]).permuted(&[1, 0]), *b, 0),
+        );
         let flat = flat(mma);
         let bounds = [self.index(0), self.index(k / unroll), self.index(1)];
         self.settle_copies()?;

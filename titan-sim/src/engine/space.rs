@@ -269,6 +269,13 @@ impl Space {
         Ok(a.defined.first_clear(at, out.len()).is_none())
     }
 
+    /// Bytes of one allocation, if all of them are defined.
+    #[must_use]
+    pub fn defined(&self, address: u64, len: usize) -> Option<&[u8]> {
+        let (a, at) = self.place(address, len).ok()?;
+        a.defined.first_clear(at, len).is_none().then(|| &a.bytes[at..at + len])
+    }
+
     /// Writes bytes, which are defined from then on.
     ///
     /// # Errors

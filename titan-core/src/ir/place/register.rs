@@ -291,6 +291,19 @@ impl Layout {
         Layout::new(extents, self.regs.clone(), self.lanes.clone(), self.warps.clone())
     }
 
+    /// The layout in which each thread holds so many adjacent elements along an axis, a power of two, in consecutive registers. All of the axis was in
+    /// registers before.
+    #[must_use]
+    pub fn with_adjacent(&self, axis: u8, elements: u32) -> Layout {
+        let adjacent = (0..elements.trailing_zeros()).map(|bit| Bit::Step { axis, by: 1 << bit });
+        Layout::new(
+            &self.extents,
+            adjacent.chain(self.regs.iter().copied()).collect(),
+            self.lanes.clone(),
+            self.warps.clone(),
+        )
+    }
+
     /// The same layout for `lanes` times as many lanes and `warps` times as many warps (powers of two); the additional threads hold copies.
     #[must_use]
     pub fn with_spare_copies(mut self, lanes: u32, warps: u32) -> Layout {

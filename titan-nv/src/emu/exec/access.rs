@@ -2,7 +2,7 @@
 
 use super::events::How;
 use super::{Fail, Run, Step, Who, World, misplaced};
-use crate::emu::cluster::{Cluster, split};
+use crate::emu::cluster::{Cluster, in_block, rank_of, split};
 use crate::emu::error::ErrorCode;
 use crate::emu::lane::int;
 use crate::emu::memory::from_generic;
@@ -171,6 +171,15 @@ impl Cluster<'_> {
         let strength = if order.strong { Strength::Strong } else { Strength::Weak };
         let mut out = [[0_u64; 32]; 8];
         let mut ok = 0;
+        if !order.strong
+            && addr.space == Space::Shared
+            && self.load_together(who, &addresses, element, &mut out[..dsts.len()], world)?
+        {
+            for (dst, values) in dsts.iter().zip(&out) {
+                self.warps[who.warp].set_reg(*dst, who.active, values, u32::MAX);
+            }
+            return Ok(());
+        }
         for lane in lanes_of(who.active) {
             let at = self.at(who, lane, addr, addresses[lane], total)?;
             let mut bytes = [0; 32];
@@ -182,19 +191,48 @@ impl Cluster<'_> {
             let defined = self.read(who, at, bytes, world)?;
             ok |= u32::from(defined) << lane;
             for (values, part) in out.iter_mut().zip(bytes.chunks_exact(size)) {
-                let mut word = [0; 8];
-                word[..size].copy_from_slice(part);
-                let value = u64::from_le_bytes(word);
-                values[lane] = match element.sign_to {
-                    None => value,
-                    Some(bits) => int::signed(value, element.bytes * 8).cast_unsigned() & int::mask(bits),
-                };
+                values[lane] = value_of(part, element);
             }
         }
         for (dst, values) in dsts.iter().zip(&out) {
             self.warps[who.warp].set_reg(*dst, who.active, values, ok);
         }
         Ok(())
+    }
+
+    /// Loads from the shared memory of the block, for all threads of a warp at once. Returns false if nothing was loaded: where a thread's access is
+    /// no plain read of defined bytes of one variable, each is executed by itself, and says what is wrong with it.
+    fn load_together(
+        &mut self,
+        who: Who,
+        addresses: &Lanes,
+        element: Element,
+        out: &mut [Lanes],
+        world: &mut World<'_>,
+    ) -> Run<bool> {
+        let size = element.bytes as usize;
+        let total = size * out.len();
+        let active = || lanes_of(who.active).map(|lane| addresses[lane]);
+        let (Some(first), Some(last)) = (active().min(), active().max()) else { return Ok(true) };
+        let end = last.saturating_add(total as u64);
+        let aligned = active().all(|address| address.is_multiple_of(total as u64));
+        let own = u64::from(self.warps[who.warp].rank);
+        let space = SpaceId::new(self.warps[who.warp].rank as usize);
+        if !aligned || world.watch.sanitizer.is_some() || rank_of(end) != 0 {
+            return Ok(false);
+        }
+        let near = in_block(own, first.saturating_sub(7))..in_block(own, end);
+        let len = usize::try_from(end - first).unwrap_or(usize::MAX);
+        let bytes = self.engine.space(space).and_then(|space| space.defined(first, len));
+        let (Some(bytes), None) = (bytes, self.barriers.range(near).next()) else { return Ok(false) };
+        for lane in lanes_of(who.active) {
+            let at = usize::try_from(addresses[lane] - first).unwrap_or(usize::MAX);
+            for (values, part) in out.iter_mut().zip(bytes[at..at + total].chunks_exact(size)) {
+                values[lane] = value_of(part, element);
+            }
+        }
+        self.tell_together(who, addresses, u32::try_from(total).unwrap_or(0), world)?;
+        Ok(true)
     }
 
     fn store(
@@ -372,6 +410,17 @@ impl Cluster<'_> {
                 (SpaceId::new(GLOBAL), at.address)
             }
         })
+    }
+}
+
+/// The bits of a register with an element that was loaded.
+fn value_of(part: &[u8], element: Element) -> u64 {
+    let mut word = [0; 8];
+    word[..part.len()].copy_from_slice(part);
+    let value = u64::from_le_bytes(word);
+    match element.sign_to {
+        None => value,
+        Some(bits) => int::signed(value, element.bytes * 8).cast_unsigned() & int::mask(bits),
     }
 }
 

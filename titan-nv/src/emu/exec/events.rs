@@ -3,9 +3,11 @@
 
 use super::access::At;
 use super::{Fail, Run, Who, World};
-use crate::emu::cluster::{Cluster, split};
+use crate::emu::cluster::{Cluster, in_block, split};
 use crate::emu::error::ErrorCode;
+use crate::emu::mma::Lanes;
 use crate::emu::ty::Space;
+use crate::emu::warp::lanes_of;
 use titan_sim::engine::race::Races;
 use titan_sim::engine::{Access, AccessKind, Event, Helper, Observer as _, Place, Proxy, Stop, Strength};
 
@@ -59,6 +61,44 @@ impl Cluster<'_> {
             return told.map_err(|_| self.stopped(world).lane(at.lane));
         }
         self.tell_access(&access, at.lane, world)
+    }
+
+    /// Reports plain reads of the block's shared memory by the threads of a warp. Those of the same bytes are reported as one where the race
+    /// detector can tell that none of them is a race.
+    pub(super) fn tell_together(&mut self, who: Who, addresses: &Lanes, len: u32, world: &mut World<'_>) -> Run<()> {
+        let rank = u64::from(self.warps[who.warp].rank);
+        let mut left = who.active;
+        // This ends: each round takes at least one thread out.
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            let alike = lanes_of(left)
+                .filter(|other| addresses[*other] == addresses[lane])
+                .fold(0, |all, lane| all | 1 << lane);
+            left &= !alike;
+            let at = |lane| At { lane, space: Space::Shared, address: in_block(rank, addresses[lane]) };
+            let (space, address) = split(at(lane).address);
+            let access = Access {
+                agent: self.agent(who.warp, lane),
+                place: Place::new(who.pc as usize),
+                space,
+                address,
+                len,
+                kind: AccessKind::Read,
+                proxy: Proxy::Generic,
+                strength: Strength::Weak,
+                unchanged: false,
+                helper: None,
+                tag: 0,
+            };
+            let first = self.agent(who.warp, 0);
+            if world.watch.races.as_mut().is_none_or(|races| races.read_together((first, alike), &access)) {
+                continue;
+            }
+            for lane in lanes_of(alike) {
+                self.tell(who, at(lane), len, How::own(AccessKind::Read, Strength::Weak), world)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reports a thread's own write, and whether it leaves the bytes as they are.

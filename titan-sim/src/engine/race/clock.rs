@@ -60,7 +60,26 @@ pub(super) struct Known<'a> {
     helpers: &'a [HelperClock],
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// A view of others alone, in which nothing is ordered because it was the agent itself.
+    pub(super) const fn of_others(vector: &'a [u32]) -> Known<'a> {
+        Known { agent: u32::MAX, agents: u32::MAX, vector, helpers: &[] }
+    }
+
+    /// Whether the events of these components from `first` on, up to `clock`, are known to happen before, without the agent's view of itself.
+    #[inline]
+    pub(super) fn covers_all(&self, first: u32, lanes: u32, clock: u32) -> bool {
+        let mut rest = lanes;
+        while rest != 0 {
+            let at = first.saturating_add(rest.trailing_zeros());
+            if self.vector.get(at as usize).is_none_or(|known| *known < clock) {
+                return false;
+            }
+            rest &= rest - 1;
+        }
+        true
+    }
+
     /// Whether the events of `component` up to `clock` happen before the agent's current event.
     #[inline]
     pub(super) fn covers(&self, component: u32, clock: u32) -> bool {
@@ -146,6 +165,18 @@ impl Clocks {
     pub(super) fn known(&self, agent: Agent) -> Known<'_> {
         let vector = self.known.get(agent.index()).map_or(&[][..], |v| v.as_slice());
         Known { agent: component(agent.index()), agents: component(self.agents), vector, helpers: &self.helpers }
+    }
+
+    /// The view of the others that agents share, and the clock that they have, if these are the same for all.
+    pub(super) fn together(&self, first: usize, lanes: u32) -> Option<(&[u32], u32)> {
+        let (vector, clock) = (self.known.get(first)?, *self.own.get(first)?);
+        let mut others = (0..u32::BITS as usize).filter(|lane| lanes >> lane & 1 == 1).map(|lane| first + lane);
+        let same = |at: usize| {
+            at < self.agents
+                && self.own[at] == clock
+                && self.known.get(at).is_some_and(|known| Arc::ptr_eq(known, vector))
+        };
+        others.all(same).then_some((vector, clock))
     }
 
     /// Adds an agent's view of itself to a vector with its view of the others, and starts its next stretch.

@@ -106,6 +106,28 @@ impl Races {
         self.clocks.join_all();
     }
 
+    /// Records that agents `first + i`, for the bits `i` of `lanes`, read the same bytes by one instruction. Returns false if nothing was
+    /// recorded, and each of the reads must be reported by itself.
+    pub fn read_together(&mut self, (first, lanes): (Agent, u32), read: &Access) -> bool {
+        let Some(number) = self.spaces.iter().position(|s| *s == read.space) else { return true };
+        let offset = usize::try_from(read.address.wrapping_sub(self.base)).unwrap_or(usize::MAX);
+        let len = read.len as usize;
+        if lanes == 0 || read.kind != AccessKind::Read || offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return false;
+        }
+        let first = first.index() + lanes.trailing_zeros() as usize;
+        let lanes = lanes >> lanes.trailing_zeros();
+        let Some((vector, clock)) = self.clocks.together(first, lanes) else { return false };
+        let now = Epoch {
+            component: component(first),
+            lanes,
+            clock,
+            place: u32::try_from(read.place.index()).unwrap_or(u32::MAX),
+            strong: read.strength == Strength::Strong,
+        };
+        self.shadow.read_together(number * self.len + offset, len, now, vector)
+    }
+
     fn access(&mut self, a: &Access) -> Result<(), Stop> {
         let Some(number) = self.spaces.iter().position(|s| *s == a.space) else { return Ok(()) };
         let offset = usize::try_from(a.address.wrapping_sub(self.base)).unwrap_or(usize::MAX);
@@ -119,6 +141,7 @@ impl Races {
         };
         let epoch = Epoch {
             component: who,
+            lanes: 1,
             clock: self.clocks.own(who),
             place: u32::try_from(a.place.index()).unwrap_or(u32::MAX),
             strong: a.strength == Strength::Strong,

@@ -2,10 +2,14 @@
 
 use super::clock::Known;
 
-/// An access: its component, clock and place in the program, and its strength.
+/// An access: its component, clock and place in the program, and its strength. Or accesses of several agents that follow each other, by one
+/// instruction, at equal clocks: of 32 threads that read a word together, one is recorded and not 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
+    /// The first component.
     pub(super) component: u32,
+    /// The components, as bits from the first one on.
+    pub(super) lanes: u32,
     pub(super) clock: u32,
     pub(super) place: u32,
     pub(super) strong: bool,
@@ -21,25 +25,45 @@ pub(super) enum Touch {
 }
 
 impl Epoch {
-    const NONE: Epoch = Epoch { component: u32::MAX, clock: 0, place: 0, strong: false };
+    const NONE: Epoch = Epoch { component: u32::MAX, lanes: 1, clock: 0, place: 0, strong: false };
 
     const fn is_some(&self) -> bool {
         self.component != u32::MAX
     }
 
-    /// Whether `now`, by an agent with the view `known`, races with this if one of the two writes.
+    /// The first access of these with which `now`, by an agent with the view `known`, races if one of the two writes.
     #[inline]
-    fn clashes(&self, now: &Epoch, known: Known<'_>) -> bool {
-        self.is_some() && !(self.strong && now.strong) && !covered(self, now, known)
+    fn clash(&self, now: &Epoch, known: Known<'_>) -> Option<Epoch> {
+        let races = self.is_some() && !(self.strong && now.strong) && !covered(self, now, known);
+        if races { self.each().find(|one| !covered(one, now, known)) } else { None }
+    }
+
+    /// The accesses one by one.
+    fn each(self) -> impl Iterator<Item = Epoch> {
+        let lanes = (0..u32::BITS).filter(move |lane| self.lanes >> lane & 1 == 1);
+        lanes.map(move |lane| Epoch { component: self.component.saturating_add(lane), lanes: 1, ..self })
+    }
+
+    /// Whether all components are among those of another access.
+    const fn is_of(&self, other: &Epoch) -> bool {
+        let Some(behind) = self.component.checked_sub(other.component) else { return false };
+        behind <= other.lanes.ilog2()
+            && self.lanes.leading_zeros() >= behind
+            && (self.lanes << behind) & !other.lanes == 0
     }
 }
 
-/// Whether an earlier access is ordered before one of `now`. The accesses of one component that are reported later are
+/// Whether earlier accesses are all ordered before one of `now`. The accesses of one component that are reported later are
 /// ordered later only if it is an agent: the operations of a helper are not ordered among themselves.
 #[inline]
 fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
     // Parts of the same operation are reported at the same clock.
-    (earlier.component == now.component && earlier.clock == now.clock) || known.covers(earlier.component, earlier.clock)
+    let is_same = |component| component == now.component && earlier.clock == now.clock;
+    if earlier.lanes == 1 {
+        return is_same(earlier.component) || known.covers(earlier.component, earlier.clock);
+    }
+    known.covers_all(earlier.component, earlier.lanes, earlier.clock)
+        || earlier.each().all(|one| is_same(one.component) || known.covers(one.component, one.clock))
 }
 
 /// The last write to a byte, the last strong write since then, and the last reads: one read, or several in `Shadow::readers`. A strong
@@ -126,6 +150,28 @@ impl Shadow {
         None
     }
 
+    /// Records a read of whole words by several agents, whose views of the others are all `vector`; returns false if it must be recorded for
+    /// each of them, because it may be a race, or because views of themselves count.
+    pub(super) fn read_together(&mut self, start: usize, len: usize, now: Epoch, vector: &[u32]) -> bool {
+        let (first, end) = (start / WORD, (start + len) / WORD);
+        let (Some(cells), Some(apart)) = (self.words.get_mut(first..end), self.apart.get(first..end)) else {
+            return false;
+        };
+        let knows = |write: &Epoch| {
+            !write.is_some()
+                || write.lanes == 1 && vector.get(write.component as usize).is_some_and(|n| *n >= write.clock)
+        };
+        if start % WORD + len % WORD != 0
+            || apart.iter().any(|apart| *apart != 0)
+            || !cells.iter().all(|cell| knows(&cell.write) && knows(&cell.strong))
+        {
+            return false;
+        }
+        let known = Known::of_others(vector);
+        cells.iter_mut().for_each(|cell| self.readers.read(cell, now, known));
+        true
+    }
+
     #[cold]
     fn take_apart(&mut self, word: usize) {
         let whole = self.words[word];
@@ -158,7 +204,7 @@ impl Readers {
     fn touch(&mut self, cell: &mut Cell, now: Epoch, touch: Touch, known: Known<'_>) -> Clash {
         if touch != Touch::WriteSame {
             for write in [cell.write, cell.strong] {
-                if write.clashes(&now, known) {
+                if let Some(write) = write.clash(&now, known) {
                     return Some((write, true));
                 }
             }
@@ -167,13 +213,13 @@ impl Readers {
             self.read(cell, now, known);
             return None;
         }
-        if cell.read.clashes(&now, known) {
-            return Some((cell.read, false));
+        if let Some(read) = cell.read.clash(&now, known) {
+            return Some((read, false));
         }
         if cell.many != 0 {
             let readers = &self.lists[cell.many as usize - 1];
-            if let Some(other) = readers.iter().find(|r| r.clashes(&now, known)) {
-                return Some((*other, false));
+            if let Some(other) = readers.iter().find_map(|r| r.clash(&now, known)) {
+                return Some((other, false));
             }
         }
         if now.strong {
@@ -190,8 +236,7 @@ impl Readers {
     #[inline]
     fn read(&mut self, cell: &mut Cell, now: Epoch, known: Known<'_>) {
         let replaces = |old: &Epoch| {
-            !old.is_some()
-                || (old.strong || !now.strong) && (old.component == now.component || covered(old, &now, known))
+            !old.is_some() || (old.strong || !now.strong) && (old.is_of(&now) || covered(old, &now, known))
         };
         if replaces(&cell.read) {
             cell.read = now;

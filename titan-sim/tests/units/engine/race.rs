@@ -2,7 +2,7 @@
 
 use titan_sim::engine::race::{Race, Races};
 use titan_sim::engine::{
-    Access, AccessKind, Agent, Class, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy,
+    Access, AccessKind, Agent, Class, Completion, Engine, Event, Halt, Helper, Observer, Op, OpId, Place, Proxy, Rng,
     Signal, Space, SpaceId, Strength,
 };
 
@@ -41,6 +41,27 @@ impl World {
             tag: 0,
         };
         self.races.event(&Event::Access(access)).is_ok()
+    }
+    /// Agents that read the same bytes by one instruction; returns whether they were recorded together, and whether there is no race.
+    fn read_together(&mut self, agents: &[usize], byte: u64, strength: Strength) -> (bool, bool) {
+        let read = Access {
+            agent: Agent::new(agents[0]),
+            place: Place::new(0),
+            space: self.space,
+            address: 0x100 + byte,
+            len: 4,
+            kind: AccessKind::Read,
+            proxy: Proxy::Generic,
+            strength,
+            unchanged: false,
+            helper: None,
+            tag: 0,
+        };
+        let lanes = agents.iter().fold(0, |all, agent| all | 1 << agent);
+        if self.races.read_together((Agent::new(0), lanes), &read) {
+            return (true, true);
+        }
+        (false, agents.iter().all(|agent| self.touch(*agent, byte, AccessKind::Read, strength, None)))
     }
     fn read(&mut self, agent: usize, byte: u64) -> bool {
         self.touch(agent, byte, AccessKind::Read, Strength::Weak, None)
@@ -278,4 +299,48 @@ fn forks_and_joins_order_in_their_direction_only() {
     let mut w = of(3);
     w.races.event(&Event::Fork { agent: Agent::new(0), into: &agents }).unwrap();
     assert!(w.write(0, 0) && !w.read(1, 0), "written after the fork");
+}
+
+/// A random history of eight agents on four words: two detectors, of which one records reads of several agents together where it can, find a
+/// race at the same step and at the same byte.
+#[test]
+fn reads_that_are_recorded_together_race_as_each_of_them_does() {
+    let (mut together, mut races) = (0, 0);
+    for seed in 0..test_depth::cases(20_000, 3_000) {
+        let rng = &mut Rng::new(seed);
+        let (mut one, mut all) = (of(8), of(8));
+        for step in 0..40 {
+            let agents: Vec<usize> = (0..8).filter(|_| rng.below(2) == 0).collect();
+            let byte = 4 * rng.below(4) as u64 + if rng.below(12) == 0 { 2 } else { 0 };
+            let strength = if rng.below(6) == 0 { Strength::Strong } else { Strength::Weak };
+            let agent = rng.below(8);
+            let [found, wanted] = match rng.below(8) {
+                0..4 if !agents.is_empty() => {
+                    let (grouped, found) = all.read_together(&agents, byte, strength);
+                    together += usize::from(grouped && agents.len() > 1);
+                    [found, agents.iter().all(|a| one.touch(*a, byte, AccessKind::Read, strength, None))]
+                }
+                4 => [&mut all, &mut one].map(|w| w.touch(agent, byte, AccessKind::Write, strength, None)),
+                5 => [&mut all, &mut one].map(|w| w.copy_to(agent, byte)),
+                6 if !agents.is_empty() => [&mut all, &mut one].map(|w| {
+                    w.meet(&agents);
+                    true
+                }),
+                _ => [&mut all, &mut one].map(|w| {
+                    w.commit(agent);
+                    w.wait(agent, 0);
+                    w.meet(&(0..8).collect::<Vec<_>>());
+                    true
+                }),
+            };
+            assert_eq!(found, wanted, "seed {seed}, step {step}");
+            if !found {
+                let side = |race: &Race| (race.address, race.first.kind, race.second.agent, race.second.kind);
+                assert_eq!(all.races.found().map(side), one.races.found().map(side), "seed {seed}, step {step}");
+                races += 1;
+                break;
+            }
+        }
+    }
+    assert!(together > 1_000 && races > 1_000, "{together} reads together, {races} races");
 }
