@@ -62,8 +62,14 @@ fn covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
     if earlier.lanes == 1 {
         return is_same(earlier.component) || known.covers(earlier.component, earlier.clock);
     }
+    are_covered(earlier, now, known)
+}
+
+/// The same of accesses of several components.
+#[inline(never)]
+fn are_covered(earlier: &Epoch, now: &Epoch, known: Known<'_>) -> bool {
     known.covers_all(earlier.component, earlier.lanes, earlier.clock)
-        || earlier.each().all(|one| is_same(one.component) || known.covers(one.component, one.clock))
+        || earlier.each().all(|one| covered(&one, now, known))
 }
 
 /// The last write to a byte, the last strong write since then, and the last reads: one read, or several in `Shadow::readers`. A strong
