@@ -47,8 +47,8 @@
 //! Nested loops with schedules are compared in the same way wherever they are executed; other operations with regions are units, whose
 //! operations are compared one by one. A loop that is left early has one stage, so that the first step alone compares it.
 //!
-//! Deliberately absent: capacity, and freedom from deadlock, which are shown of barrier programs; that sums do not wrap in iterations that
-//! do not exist, where no tensor is accessed.
+//! Deliberately absent: freedom from deadlock, and the capacity of rings that a loop accesses in branches or inner loops ([`touches`]), which are shown
+//! of barrier programs; that sums do not wrap in iterations that do not exist, where no tensor is accessed.
 
 mod frame;
 mod labels;

@@ -1,6 +1,7 @@
 //! The registers of products of warpgroups: which fence is in front of an MMA, and which values are its operands.
 //!
-//! Deliberately absent: whether the loop before has the fences that it needs, which the verifier shows (rule 69).
+//! Deliberately absent: whether the loop before has the fences that it needs, and that operands are not written while MMAs read them, which the
+//! verifier of barrier programs shows (rule 69).
 
 use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Def, Kernel, LocalOp, NvOp, OpId, OpKind, TtgOp, Ty, Value};
