@@ -135,6 +135,9 @@ fn mistakes_in_a_schedule_from_a_file_are_told() {
     says(&other(" stage(63, 50)"), "sm_80", "error[T0902]: at stage(63, 50), the schedule reads stages");
     says(&other(" stage(65536, 50)"), "sm_80", "error[T0805]: 65536 is out of range for a stage");
     says(&other(" stage(0, 0)"), "sm_80", "the schedule of the loop has two operations at this place");
+    let outside = scheduled.replacen("    return @", "    return stage(0, 0) @", 1);
+    assert_ne!(outside, scheduled);
+    says(&outside, "sm_80", "it has a place in a schedule, and is directly in the body of no loop");
     says(&scheduled.replace("@gemm", "@other"), "sm_80", "no kernel `gemm::<f16, 128, 64, 32>`; the kernels are");
     says(
         &scheduled,

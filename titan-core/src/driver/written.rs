@@ -12,6 +12,7 @@ use super::road::InStages;
 use super::{
     Arguments, Backend, Body, LowerError, Made, Prepared, Stages, ahead, carried_out, prepared, stages_of, swing,
 };
+use crate::collections::SortedSet;
 use crate::ir::{Kernel, OpId, Planned};
 use crate::target::Target;
 use crate::text::print;
@@ -39,7 +40,18 @@ fn as_written(kernel: &Verified, target: &Target, arguments: Arguments, written:
     let refused = |op, why: &str| LowerError::refused(written, op, why.to_owned(), HELP);
     filled.schedule.bodies.clear();
     filled.schedule.unmasked = false;
-    for (number, (looped, body)) in bodies(written).into_iter().enumerate() {
+    let bodies = bodies(written);
+    let of_loops: SortedSet<OpId> = bodies.iter().flat_map(|(_, body)| &written.block(*body).ops).copied().collect();
+    let mut outside = None;
+    written.walk(&mut |id, op| {
+        if op.planned.is_some() && !of_loops.contains(&id) {
+            outside = outside.or(Some(id));
+        }
+    });
+    if let Some(op) = outside {
+        return Err(refused(Some(op), "it has a place in a schedule, and is directly in the body of no loop"));
+    }
+    for (number, (looped, body)) in bodies.into_iter().enumerate() {
         let Some((_, ops)) = written.block(body).ops.split_last() else { continue };
         let places =
             places(written, ops).map_err(|op| refused(Some(op), "the schedule of the loop has no place for it"))?;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use titan_core::driver::{Schedule, Stages, Walk, follow, stages};
+use titan_core::ir::Scheduler;
 use titan_core::text::{parse_one, print};
 use titan_core::verify::verify;
 use titan_nv::Machine;
@@ -87,6 +88,9 @@ fn on_sm_80() -> Vec<Section> {
     let kernel = verify(parse_one(&tile).unwrap()).unwrap();
     let machine = Machine::from_name("sm_80").unwrap();
     let all = stages(&kernel, machine, true, None).unwrap();
+    let mut by_rule = parse_one(&tile).unwrap();
+    by_rule.sig.scheduler = Some(Scheduler::Rule);
+    let by_rule = stages(&verify(by_rule).unwrap(), machine, true, None).unwrap();
     let ptx = std::str::from_utf8(&all.code.payload).unwrap();
     // The loop ends where it branches back to its label.
     let label = ptx.lines().rev().find_map(|l| l.trim().strip_prefix("@")?.split_once("bra.uni ")).unwrap().1;
@@ -116,12 +120,18 @@ fn on_sm_80() -> Vec<Section> {
             "Scheduled",
             "The schedule of the loop is written at its operations: `stage(s, p)` is the stage and the place in an iteration of the loop that \
              is made of it. An operation of stage s is executed as many iterations ahead as there are stages behind it. Copies are in the \
-             first stage; the wait for a slot and the first fragments are in the last stage but one.",
+             first stage; the wait for a slot and the first fragments are in the last stage but one. This is what the modulo scheduler finds, \
+             which is the default for this loop (`schedule(swing)`, [scheduling.md](scheduling.md)).",
             scheduled_loop(&bare(&print(&all.scheduled))),
         ),
         (
+            "Scheduled by the rule",
+            "The same by `schedule(rule)`: copies first, and the loads of the fragments of each step in front of the product of the step before.",
+            scheduled_loop(&bare(&print(&by_rule.scheduled))),
+        ),
+        (
             "Loops",
-            "The loop in these stages. Before it, a loop fills the first slots, with zeros where there is no such step of `k`, and the first \
+            "The loop in the stages of the modulo scheduler. Before it, a loop fills the first slots, with zeros where there is no such step of `k`, and the first \
              fragments are loaded. After it, the slots beyond the last step are released. `of(o, c)` says that an operation is operation o \
              above, c iterations ahead. A checker shows that every operation is executed once for each iteration, with the operands and in \
              the order of the loop above ([protocol.md](protocol.md), theorem 15).",
