@@ -11,7 +11,7 @@
 //! | `conditions` | comparisons where they decide | the emulator, likewise |
 //! | `constants` | constants outside of loops | the emulator, likewise |
 //! | `pairs` | arithmetic on two numbers by one instruction | the emulator, likewise |
-//! | `sink` | masks computed where they are used, if scalar registers are scarce | the emulator, likewise |
+//! | `sink` | masks computed where they are used, if scalar registers are scarce | [`check::order`] |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -131,7 +131,11 @@ fn allocated(code: &mut Code, machine: &Machine, threads: u32) -> Result<Allocat
         };
         let enough = allocated.has_few_copies() && allocated.waves(machine, constants) == allocated.waves(machine, 0);
         if allocated.copies_scalars() && !sunk && !enough {
-            ways.push((sink::masks(&way), constants, true));
+            let sunk = sink::masks(&way);
+            if cfg!(debug_assertions) {
+                check::order::check(&way, &sunk).map_err(Fault::Defect)?;
+            }
+            ways.push((sunk, constants, true));
         }
         if best.as_ref().is_none_or(|(_, known)| allocated.is_better(known, machine)) {
             best = Some((way, allocated));

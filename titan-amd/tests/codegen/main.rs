@@ -19,6 +19,7 @@ mod mutants;
 mod nests;
 mod occupancy;
 mod operations;
+mod order;
 mod pairs;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random;
