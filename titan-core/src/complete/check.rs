@@ -9,7 +9,7 @@
 //! |---|---|
 //! | a wait for a stage of a ring that copies of the same threads fill | the copies to this stage |
 //! | a load from a buffer, or an MMA on it | copies to the buffer |
-//! | a store to a buffer | bulk stores from the buffer |
+//! | a store or copy to a buffer | bulk stores from the buffer, and MMAs that read it |
 //! | a wait that gives the result of an MMA | the MMA |
 //! | the end of the reads of a stage | MMAs that read the stage |
 //! | what writes a tile in registers | MMAs that read the tile |
@@ -279,11 +279,15 @@ impl Run<'_> {
         let buffer = |at: usize| op.args.get(at).map(|tile| Work::Uses(whole::of(self.kernel, *tile)));
         match local {
             LocalOp::Copy { asynchronous: true } => {
+                buffer(1).into_iter().for_each(|work| self.need(id, NvGroup::Wgmma, work));
                 buffer(1).into_iter().for_each(|work| self.now.starts(NvGroup::CpAsync, work));
             }
             LocalOp::Load => buffer(0).into_iter().for_each(|work| self.need(id, NvGroup::CpAsync, work)),
             LocalOp::Store | LocalOp::Copy { asynchronous: false } => {
-                buffer(1).into_iter().for_each(|work| self.need(id, NvGroup::BulkStore, work));
+                if let Some(work) = buffer(1) {
+                    self.need(id, NvGroup::BulkStore, work);
+                    self.need(id, NvGroup::Wgmma, work);
+                }
             }
             LocalOp::Settle { .. } => drop(self.early.get_or_insert(id)),
             LocalOp::Alloc { .. }
@@ -304,6 +308,7 @@ impl Run<'_> {
                 for operand in op.args.iter().take(2).filter(|v| matches!(self.kernel.ty(**v), Ty::Smem(..))) {
                     let whole = whole::of(self.kernel, *operand);
                     self.need(id, NvGroup::CpAsync, Work::Uses(whole));
+                    self.now.starts(NvGroup::Wgmma, Work::Uses(whole));
                     let view =
                         self.kernel.def_op(whole).filter(|op| matches!(op.kind, OpKind::Ttg(TtgOp::View { .. })));
                     if let Some(permission) = view.and_then(|view| view.args.first()) {

@@ -10,7 +10,7 @@
 //! | `ttg.stage.consumed %permission` | the MMAs that read the stage |
 //! | `ttg.local.settle %buffer, ..` | the copies to the buffers, and the bulk stores from them |
 //! | `ttg.local.settle` | all bulk stores |
-//! | what writes registers that an MMA reads (operand A) | the MMA |
+//! | what writes registers (operand A) or a buffer that an MMA reads | the MMA |
 //!
 //! The hardware knows neither stages nor buffers. A thread's operations of one class (`cp.async`, `wgmma`, bulk stores) belong to groups,
 //! which complete in the order in which they are committed, and a wait states how many of the youngest groups may still be in flight. So
@@ -69,7 +69,8 @@ mod walk;
 pub use check::{Early, check};
 
 use crate::analysis::sides;
-use crate::ir::Kernel;
+use crate::collections::SortedSet;
+use crate::ir::{Kernel, OpId};
 
 /// Commits the groups of a laid-out kernel, and replaces what it waits for by counts. `copy_async` says whether the target copies
 /// asynchronously to the stages of rings (`cp.async`).
@@ -77,4 +78,9 @@ use crate::ir::Kernel;
 pub fn complete(kernel: &Kernel, copy_async: bool) -> Kernel {
     let found = walk::find(kernel, &|pipe| copy_async && !sides::joins_roles(kernel, pipe));
     insert::insert(kernel, &found)
+}
+
+/// The operations of a laid-out kernel that wait for MMAs because they write registers which these read.
+pub(crate) fn waits_for_registers(kernel: &Kernel) -> SortedSet<OpId> {
+    walk::find(kernel, &|_| false).for_registers
 }

@@ -3,7 +3,7 @@
 use super::registers;
 use super::state::State;
 use crate::analysis::{same_registers, whole};
-use crate::collections::SortedMap;
+use crate::collections::{SortedMap, SortedSet};
 use crate::ir::{Block, Family, Flow, Kernel, LocalOp, NvGroup, NvOp, Op, OpId, OpKind, Pipe, Token, TtgOp, Ty, Value};
 
 /// Loops with at most this many iterations are walked iteration by iteration.
@@ -38,6 +38,8 @@ pub(super) struct Found {
     pub(super) commits: SortedMap<OpId, NvGroup>,
     /// For each wait that gives the result of an MMA, the number of groups that may be in flight after it.
     pub(super) products: SortedMap<OpId, u32>,
+    /// The operations that write registers which MMAs read, and wait for these.
+    pub(super) for_registers: SortedSet<OpId>,
 }
 
 /// Finds the commits and waits of a kernel. `counted` selects the rings that are filled by groups of copies.
@@ -107,6 +109,7 @@ impl Walk<'_> {
         let looped = |n: u32| self.loops.len().checked_sub(1 + n as usize).and_then(|at| self.loops.get(at));
         let written = registers::written(self.kernel, id, &|n| looped(n).map(|around| around.id));
         if let Some(n) = state.younger_than_reads(&written) {
+            self.found.for_registers.insert(id);
             self.wait_until(id, NvGroup::Wgmma, Wait { n, read: true }, state);
         }
     }
@@ -172,7 +175,16 @@ impl Walk<'_> {
             Family::Flow(Flow::Return) => return None,
             Family::Ttg(ttg) => self.event(id, ttg, &mut state),
             Family::Local(LocalOp::Copy { asynchronous: true }) => {
-                op.args.get(1).into_iter().for_each(|to| state.copies(whole::of(kernel, *to)));
+                let Some(to) = op.args.get(1).map(|to| whole::of(kernel, *to)) else { return Some(state) };
+                self.wait(id, NvGroup::Wgmma, &[to], true, &mut state);
+                state.copies(to);
+            }
+            // What an MMA reads is not overwritten before it is complete.
+            Family::Local(LocalOp::Store | LocalOp::Copy { asynchronous: false }) => {
+                let buffer: Vec<Value> = op.args.get(1).into_iter().map(|to| whole::of(kernel, *to)).collect();
+                if !buffer.is_empty() {
+                    self.wait(id, NvGroup::Wgmma, &buffer, true, &mut state);
+                }
             }
             Family::Local(LocalOp::Settle { read }) => {
                 if !op.args.is_empty() {

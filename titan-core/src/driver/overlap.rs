@@ -39,6 +39,7 @@ use super::rule::Filled;
 use super::schedule::{Body, Prefetched, Schedule};
 use crate::analysis::same_registers;
 use crate::collections::SortedSet;
+use crate::complete;
 use crate::ir::{Block, Effect, ForKind, Kernel, LocalOp, NvOp, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
 
@@ -72,7 +73,10 @@ pub(super) fn overlapped(kernel: &Kernel, late: Late) -> (Vec<Body>, Late) {
         let carried_out = |places: Vec<Planned>| {
             let body = Body { number, places, peeled: true, unmasked: false };
             let scheduled = annotate(kernel, std::slice::from_ref(&body))?;
-            modulo::expand(&scheduled).is_ok().then_some(body)
+            let expanded = modulo::expand(&scheduled).ok()?;
+            // A wait that only the late product needs, for what the next iteration writes to registers that it reads, takes its overlap away.
+            let waits = |kernel: &Kernel| complete::waits_for_registers(kernel).len();
+            (waits(&expanded) <= waits(kernel)).then_some(body)
         };
         let two = if late.second { Two::of(kernel, body).map(|two| two.places(kernel)) } else { None };
         let second = two.and_then(carried_out);
@@ -118,10 +122,6 @@ fn released_late(kernel: &Kernel, body: Block) -> Option<Vec<Planned>> {
     let products = Product::all(kernel, ops);
     let mut adding = products.iter().filter(|product| adds(product).is_some());
     let (Some(product), None) = (adding.next(), adding.next()) else { return None };
-    // It reads operands in registers until it is waited for, and the next iteration would write them before.
-    if !written(kernel, ops, product).is_empty() {
-        return None;
-    }
     let mut late = SortedSet::from([product.wait]);
     late.extend(releases(kernel, ops, &issued(kernel, ops, product)?));
     let (late, here): (Vec<OpId>, Vec<OpId>) = ops.iter().copied().partition(|id| late.contains(id));

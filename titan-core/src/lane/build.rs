@@ -156,6 +156,22 @@ impl Builder {
         self.add_op(kind.into(), args)
     }
 
+    /// Adds an operation with one result at this place, although an equal one may be visible, or its operands may not change in a loop: for registers
+    /// that something reads later than the operation that names them.
+    pub fn in_place(&mut self, kind: impl Into<OpKind>, args: &[Value]) -> Value {
+        let kind = kind.into();
+        let tys: Vec<Ty> = args.iter().map(|v| self.ty(*v)).collect();
+        let give = infer(&self.func, &kind, &tys).unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            vec![Ty::B32]
+        });
+        let results = self.push(kind, args.to_vec(), Vec::new(), &give, self.loc);
+        results.first().copied().unwrap_or_else(|| {
+            self.fail("an operation without a result was used as a value".to_owned());
+            self.i32(0)
+        })
+    }
+
     fn add_op(&mut self, kind: OpKind, args: &[Value]) -> Vec<Value> {
         if let Some(folded) = fold::fold(self, &kind, args) {
             return folded;

@@ -41,6 +41,7 @@ pub mod hazard;
 mod invariant;
 pub mod nv;
 pub mod op;
+mod operands;
 mod print;
 mod range;
 mod scale;

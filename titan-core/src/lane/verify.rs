@@ -6,7 +6,7 @@ use super::func::{Block, Func, Op, OpId, Value};
 use super::nv::NvOp;
 use super::op::{OpKind, Role, Ty};
 use super::types::infer;
-use super::{flight, hazard, print, uniform};
+use super::{flight, hazard, operands, print, uniform};
 use crate::collections::SortedSet;
 use crate::ir::Loc;
 
@@ -44,7 +44,7 @@ pub fn verify(func: &Func) -> Result<(), LaneError> {
     if let Some((op, _)) = together.diverged().first() {
         return Err(run.error(func.op(*op), "lanes may have diverged where all of them are needed"));
     }
-    if let Some((op, message)) = flight::check(func) {
+    if let Some((op, message)) = flight::check(func).or_else(|| operands::check(func)) {
         return Err(run.error(func.op(op), &message));
     }
     match hazard::unordered(func) {

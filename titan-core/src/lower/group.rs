@@ -302,7 +302,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The words of operand A for one step of K.
+    /// The words of operand A for one step of K. An MMA reads them until it is waited for, so that they are written where the verifier of barrier
+    /// programs has seen it, and are registers of this operand alone.
     pub(super) fn words_of_fragment(
         &mut self,
         regs: &[Reg],
@@ -313,7 +314,13 @@ impl Lower<'_> {
             return Err(self.defect("an operand of warpgroups that is no fragment"));
         }
         let each = (32 / elem.bits()) as usize;
-        Ok(regs.chunks(each).map(|word| self.word_of(word, elem)).collect())
+        let zero = self.b.i32(0);
+        let word = |word: &[Reg]| match word {
+            // A copy.
+            [one] => self.b.in_place(lane::OpKind::Int(IntBin::Or), &[*one, zero]),
+            parts => self.b.in_place(lane::OpKind::Pack, parts),
+        };
+        Ok(regs.chunks(each).map(word).collect())
     }
 
     /// The descriptor of the part of an operand that belongs to this warpgroup; `groups` warpgroups divide it along `axis`.

@@ -15,6 +15,7 @@ mod fp8;
 mod gates;
 mod harness;
 mod instances;
+mod kept;
 #[path = "kernels/attention.rs"]
 mod kernels;
 mod later;
