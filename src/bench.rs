@@ -46,6 +46,7 @@ const AMD_CACHE: usize = 512 << 20;
 
 /// What measures the time of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Clock {
     /// Events of the device before and after the launches: the time of the launching thread does not count.
     Device,

@@ -19,12 +19,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why a tensor, a launch or a device was refused, or why a kernel stopped early.
 ///
-/// `Debug` prints the same text as `Display`, because it is what is printed when `main` returns the error or `unwrap` fails.
+/// `Debug` prints the same text as `Display`, because it is what is printed when `main` returns the error or `unwrap` fails. Later versions add
+/// variants, and fields of variants: a pattern of one ends with `..`.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An extent is not what the kernel's `#[shape(..)]` says.
     #[error("kernel `{kernel}`: {why}")]
+    #[non_exhaustive]
     Shape {
         /// The kernel, with its instance.
         kernel: String,
@@ -33,6 +35,7 @@ pub enum Error {
     },
     /// A condition in the kernel's `require(..)` does not hold.
     #[error("kernel `{kernel}`: {why}")]
+    #[non_exhaustive]
     Requirement {
         /// The kernel, with its instance.
         kernel: String,
@@ -41,6 +44,7 @@ pub enum Error {
     },
     /// The grid has no legal extents, or no programs although outputs have elements.
     #[error("kernel `{kernel}`: {why}")]
+    #[non_exhaustive]
     Grid {
         /// The kernel, with its instance.
         kernel: String,
@@ -53,6 +57,7 @@ pub enum Error {
         "kernel `{kernel}`: the launch asks for {found} programs along grid axis {axis}, but the kernel's `grid(..)` allows at most {most}\n  \
          help: the outputs are proved disjoint for that many programs only; declare a larger `grid(..)`"
     )]
+    #[non_exhaustive]
     GridOverride {
         /// The kernel, with its instance.
         kernel: String,
@@ -65,6 +70,7 @@ pub enum Error {
     },
     /// An argument is of another kind, element type, rank or size than the kernel takes.
     #[error("kernel `{kernel}`: {why}")]
+    #[non_exhaustive]
     Argument {
         /// The kernel, with its instance.
         kernel: String,
@@ -76,6 +82,7 @@ pub enum Error {
         "[T1101] kernel `{kernel}` has no instance `{asked}`\n  \
          help: its instances are {declared}; choose one of them, or add this one to the kernel's `instances(..)`"
     )]
+    #[non_exhaustive]
     NoInstance {
         /// The kernel, without an instance.
         kernel: String,
@@ -89,6 +96,7 @@ pub enum Error {
         "[T1101] `dispatch!` has no arm for elements of type `{found}`\n  \
          help: its arms are for {listed}; convert the data to one of these, or add `{found}` to the list"
     )]
+    #[non_exhaustive]
     NoArm {
         /// The element type at run time.
         found: ElemType,
@@ -101,6 +109,7 @@ pub enum Error {
          rank {}\n  help: ask for its own type and rank, which `.elem()` and `.rank()` return, or convert the data",
         shape.len()
     )]
+    #[non_exhaustive]
     NotOfType {
         /// The element type that was asked for.
         expected: ElemType,
@@ -113,6 +122,7 @@ pub enum Error {
     },
     /// The bytes for a tensor are not the elements of its type and shape.
     #[error("[T1103] {problem}\n  help: {help}")]
+    #[non_exhaustive]
     TensorBytes {
         /// What is wrong with the bytes.
         problem: String,
@@ -121,6 +131,7 @@ pub enum Error {
     },
     /// A safetensors file is malformed.
     #[error("[T1104] the safetensors file is malformed: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     SafetensorsFile {
         /// What is wrong with it, with the name of the tensor.
         problem: String,
@@ -133,6 +144,7 @@ pub enum Error {
          help: convert it to one of {}",
         crate::safetensors::DTYPES
     )]
+    #[non_exhaustive]
     SafetensorsElement {
         /// The name of the tensor.
         tensor: String,
@@ -141,6 +153,7 @@ pub enum Error {
     },
     /// A safetensors file has no tensor of this name.
     #[error("[T1106] the safetensors file has no tensor `{tensor}`\n  help: it has {present}")]
+    #[non_exhaustive]
     SafetensorsName {
         /// The name that was asked for.
         tensor: String,
@@ -153,6 +166,7 @@ pub enum Error {
          help: pass parts that do not overlap (`split_at_mut`), or a `.copy()`; a kernel that works in place takes the tensor once, by `&mut`, and \
          loads from it what it stores"
     )]
+    #[non_exhaustive]
     Alias {
         /// The kernel, with its instance.
         kernel: String,
@@ -166,6 +180,7 @@ pub enum Error {
         "kernel `{kernel}`: `{first}` is on {first_device}, but {second} is on {second_device}\n  \
          help: move one of them with `.to_device(&device)`"
     )]
+    #[non_exhaustive]
     DeviceMismatch {
         /// The kernel, with its instance.
         kernel: String,
@@ -184,6 +199,7 @@ pub enum Error {
          help: pass as many elements as the product of the extents",
         were(*found, "element")
     )]
+    #[non_exhaustive]
     ElementCount {
         /// The number of elements that were given.
         found: usize,
@@ -194,12 +210,14 @@ pub enum Error {
     },
     /// A shape has more elements than memory can address.
     #[error("a tensor of shape {shape:?} would have more than 2^63 - 1 elements or bytes\n  help: check the extents")]
+    #[non_exhaustive]
     TooLarge {
         /// The extents.
         shape: Vec<usize>,
     },
     /// A view with this layout is not possible.
     #[error("{operation}: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Layout {
         /// The operation that was requested.
         operation: &'static str,
@@ -213,6 +231,7 @@ pub enum Error {
         "{device} is out of memory: it could not allocate {bytes} bytes{}\n  help: drop tensors that are no longer needed, or use smaller ones",
         room(*free)
     )]
+    #[non_exhaustive]
     OutOfMemory {
         /// The number of bytes that were requested.
         bytes: usize,
@@ -227,6 +246,7 @@ pub enum Error {
         because(reason.as_deref()),
         way_to_a_device(asked_by, help)
     )]
+    #[non_exhaustive]
     NoSuchDevice {
         /// The source of the name: `TITAN_DEVICE` or a call.
         asked_by: &'static str,
@@ -243,6 +263,7 @@ pub enum Error {
     #[error(
         "kernel `{kernel}` stopped at {location} in program {program:?}: {message}\n  help: the tensors that it writes may be partly written"
     )]
+    #[non_exhaustive]
     Trap {
         /// The kernel, with its instance.
         kernel: String,
@@ -255,6 +276,7 @@ pub enum Error {
     },
     /// The emulator found an error in the code of a kernel.
     #[error("kernel `{kernel}` in the emulator: {report}")]
+    #[non_exhaustive]
     Emulated {
         /// The kernel, with its instance.
         kernel: String,
@@ -263,6 +285,7 @@ pub enum Error {
     },
     /// The simulator found an error in the pipeline of a kernel.
     #[error("kernel `{kernel}` in the simulator: {report}")]
+    #[non_exhaustive]
     Simulated {
         /// The kernel, with its instance.
         kernel: String,
@@ -271,6 +294,7 @@ pub enum Error {
     },
     /// A launch or copy did not run because the work that should have written its data failed.
     #[error("{what} did not run, because a launch that it depends on failed: {cause}")]
+    #[non_exhaustive]
     Dependency {
         /// The launch or the copy.
         what: String,
@@ -283,6 +307,7 @@ pub enum Error {
         "the compiled form of kernel `{kernel}` cannot be read: {reason}\n  \
          help: use one version of all `titan-gpu` crates, and rebuild the crate of the kernel after `cargo clean -p`"
     )]
+    #[non_exhaustive]
     Artifact {
         /// The kernel.
         kernel: String,
@@ -291,6 +316,7 @@ pub enum Error {
     },
     /// The kernel cannot run on the device.
     #[error("kernel `{kernel}` cannot run on {device}: {reason}\n  help: {}", ANOTHER_DEVICE)]
+    #[non_exhaustive]
     Unsupported {
         /// The kernel, with its instance.
         kernel: String,
@@ -305,6 +331,7 @@ pub enum Error {
          help: {}",
         ANOTHER_DEVICE
     )]
+    #[non_exhaustive]
     TooOld {
         /// The kernel, with its instance.
         kernel: String,
@@ -320,6 +347,7 @@ pub enum Error {
         "[T1107] {what} cannot run on {device}, which is {machine}: its code is for {targets}\n  help: {}",
         ANOTHER_DEVICE
     )]
+    #[non_exhaustive]
     ForeignGpu {
         /// The kernel, with its instance, or a code object.
         what: String,
@@ -332,6 +360,7 @@ pub enum Error {
     },
     /// A code object for AMD's GPUs is damaged or incomplete, or lacks the kernel.
     #[error("[T1108] {what} cannot be loaded on {device}: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     CodeObject {
         /// The kernel, with its instance, or a code object.
         what: String,
@@ -347,6 +376,7 @@ pub enum Error {
         "[T1109] kernel `{kernel}` needs {needs} bytes of shared memory per program, but {device} has {limit}\n  \
          help: use smaller tiles or fewer stages, or another device"
     )]
+    #[non_exhaustive]
     SharedMemory {
         /// The kernel, with its instance.
         kernel: String,
@@ -362,6 +392,7 @@ pub enum Error {
         "[T1110] elements that nothing has written are read on {device}: {report}\n  \
          help: let launches or copies write every element of a tensor of `Device::uninit` first, or make it by `Device::zeros`"
     )]
+    #[non_exhaustive]
     Unwritten {
         /// The device.
         device: String,
@@ -370,6 +401,7 @@ pub enum Error {
     },
     /// A copy between tensors, or to a slice, of which the two sides do not have the same elements.
     #[error("[T1111] {operation}: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Copy {
         /// The operation that was requested.
         operation: &'static str,
@@ -380,6 +412,7 @@ pub enum Error {
     },
     /// An axis cannot be divided so, or two axes cannot be joined.
     #[error("[T1112] {operation}: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     AxisView {
         /// The operation that was requested.
         operation: &'static str,
@@ -390,6 +423,7 @@ pub enum Error {
     },
     /// There is no time between two events.
     #[error("[T1113] elapsed_since: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Timing {
         /// The reason why there is none.
         problem: String,
@@ -398,6 +432,7 @@ pub enum Error {
     },
     /// A tensor with strides is not in the slice that is borrowed, or its elements overlap.
     #[error("[T1114] {operation}: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Strided {
         /// The operation that was requested.
         operation: &'static str,
@@ -408,6 +443,7 @@ pub enum Error {
     },
     /// A file of records of measurements is damaged, or cannot be read or written.
     #[error("[T1121] the records of measurements{}: {problem}\n  help: {help}", in_file(file.as_deref()))]
+    #[non_exhaustive]
     Records {
         /// The file, if they are in one.
         file: Option<std::path::PathBuf>,
@@ -418,6 +454,7 @@ pub enum Error {
     },
     /// There is nothing to measure, or no result of a measurement can be chosen.
     #[error("[T1122] {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Measurement {
         /// The reason.
         problem: String,
@@ -426,6 +463,7 @@ pub enum Error {
     },
     /// Inside of [`Stream::capture`](crate::Stream::capture), something is done that a graph cannot repeat.
     #[error("[T1123] {what} cannot be captured into a graph: {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Capture {
         /// The launch or the operation.
         what: String,
@@ -436,6 +474,7 @@ pub enum Error {
     },
     /// A graph is replayed on another device, or a launch is to replace one of another kernel.
     #[error("[T1124] {problem}\n  help: {help}")]
+    #[non_exhaustive]
     Graph {
         /// The reason why it is not possible.
         problem: String,
@@ -450,6 +489,7 @@ pub enum Error {
     Dlpack(Refused),
     /// The driver rejects the code of a kernel.
     #[error("the driver of {device} rejects the code of kernel `{kernel}`: {message}{log}\n  help: {help}")]
+    #[non_exhaustive]
     Code {
         /// The kernel, with its instance.
         kernel: String,
@@ -464,6 +504,7 @@ pub enum Error {
     },
     /// A call of the device's driver failed.
     #[error("{doing} failed on {device}: {message}\n  help: {help}")]
+    #[non_exhaustive]
     Driver {
         /// The operation that failed.
         doing: String,
@@ -479,6 +520,7 @@ pub enum Error {
         "{what}, or other work at the same time, failed on {device}: {message}; \
          this process can no longer use the device, and the contents of its memory are lost\n  help: {help}"
     )]
+    #[non_exhaustive]
     DeviceLost {
         /// The work at which the failure was detected.
         what: String,
@@ -493,6 +535,7 @@ pub enum Error {
     #[error(
         "{what} ran for too long on {device}: {message}; this process can no longer use the device\n  help: {help}"
     )]
+    #[non_exhaustive]
     Timeout {
         /// The kernel that ran too long.
         what: String,
@@ -507,6 +550,7 @@ pub enum Error {
     #[error(
         "the operating system could not create a thread for a stream: {source}\n  help: use fewer streams, or raise the limit on threads"
     )]
+    #[non_exhaustive]
     Thread {
         /// The error of the operating system.
         #[source]
@@ -516,6 +560,7 @@ pub enum Error {
     #[error(
         "{doing} failed inside of TITAN: {message}\n  help: this is a bug in TITAN; please report it with the kernel"
     )]
+    #[non_exhaustive]
     Internal {
         /// The operation that failed.
         doing: String,

@@ -175,10 +175,11 @@ pub mod sim {
     pub use titan_sim::sim::Options;
 }
 
-/// The options of an emulated device: when asynchronous operations complete, and how warps interleave. See [`Device::emulator_with`].
+/// The options of an emulated device: when asynchronous operations complete, how warps interleave, and which reads are errors. See
+/// [`Device::emulator_with`].
 #[cfg(feature = "emulator")]
 pub mod emu {
-    pub use titan_nv::emu::{Completion, Options, Schedule};
+    pub use titan_nv::emu::{Completion, Options, Schedule, Uninitialised};
 }
 
 // Called by `dispatch!`: rustc mentions its path in messages.
@@ -194,6 +195,31 @@ pub mod __private {
         Absent, Declares, HostTensor, KernelRef, LaunchArg, Listed, Reference, by_key, no_arm, position, run_reference,
     };
     pub use inventory;
+}
+
+/// What programs cannot do.
+#[cfg(doctest)]
+mod sealed {
+    /// ```compile_fail,E0277
+    /// #[derive(Clone, Copy, Debug)]
+    /// struct Mine;
+    ///
+    /// impl titan::lang::Shape for Mine {
+    ///     const DIMS: &'static [i32] = &[1];
+    /// }
+    /// ```
+    mod shapes {}
+
+    /// ```compile_fail,E0277
+    /// struct Mine;
+    ///
+    /// impl<'a> titan::AnyOption<'a, f32, 1> for Mine {
+    ///     fn launch_arg(self) -> titan::__private::LaunchArg<'a> {
+    ///         None::<&titan::Tensor<f32, 1>>.into()
+    ///     }
+    /// }
+    /// ```
+    mod options {}
 }
 
 /// The pages whose code blocks are compiled as doc tests.

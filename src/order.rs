@@ -56,6 +56,7 @@ pub fn bottom_k<T: Num, const M: i32, const N: i32, const K: i32>(
 }
 
 /// One element after the other: the extremum of those that are left, and of its occurrences the first.
+#[doc(hidden)]
 #[crate::device]
 pub fn first_k<T: Num, const M: i32, const N: i32, const K: i32, const GREATEST: bool>(
     x: Tile<T, M, N>,

@@ -68,6 +68,7 @@ pub fn philox4x32<S: Shape>(
 }
 
 /// The upper 32 bits of the product of each element.
+#[doc(hidden)]
 #[crate::device]
 pub fn upper_half<S: Shape>(a: Tile<u32, S>, b: u32) -> Tile<u32, S> {
     a.mul_hi(b)

@@ -83,8 +83,10 @@ pub struct RecordedCase {
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It was measured.
+    #[non_exhaustive]
     Measured {
         /// Nanoseconds of a run.
         nanoseconds: Spread,
@@ -98,15 +100,15 @@ pub enum Outcome {
 impl Record {
     /// A record of a comparison on a device. Cases that were left out are added with [`Record::leaving_out`].
     #[must_use]
-    pub fn of(compared: &Comparison, device: &Device, what: &str, class: &str) -> Record {
+    pub fn of(compared: &Comparison, device: &Device, what: impl Into<String>, class: impl Into<String>) -> Record {
         let case = |case: &crate::bench::Case| RecordedCase {
             name: case.name.clone(),
             outcome: Outcome::Measured { nanoseconds: case.seconds.scaled(1e9), ratio: case.ratio },
         };
         let fastest = compared.cases.iter().min_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
         Record {
-            what: what.to_owned(),
-            class: class.to_owned(),
+            what: what.into(),
+            class: class.into(),
             device: device.type_name(),
             source: String::new(),
             clock: compared.clock,
@@ -118,8 +120,8 @@ impl Record {
 
     /// The same with a case that was not measured, at this place.
     #[must_use]
-    pub fn leaving_out(mut self, place: usize, name: &str, reason: &str) -> Record {
-        let case = RecordedCase { name: name.to_owned(), outcome: Outcome::LeftOut(reason.to_owned()) };
+    pub fn leaving_out(mut self, place: usize, name: impl Into<String>, reason: impl Into<String>) -> Record {
+        let case = RecordedCase { name: name.into(), outcome: Outcome::LeftOut(reason.into()) };
         self.cases.insert(place.min(self.cases.len()), case);
         self
     }
@@ -250,6 +252,22 @@ impl Records {
             let _ = std::fs::remove_file(&new);
             told(format!("they cannot be written: {e}"), "check the path and its permissions")
         })
+    }
+}
+
+impl Extend<Record> for Records {
+    /// Adds records as [`Records::insert`] does.
+    fn extend<I: IntoIterator<Item = Record>>(&mut self, records: I) {
+        records.into_iter().for_each(|record| self.insert(record));
+    }
+}
+
+impl FromIterator<Record> for Records {
+    /// Records of no file: of those with one key, the last one.
+    fn from_iter<I: IntoIterator<Item = Record>>(records: I) -> Self {
+        let mut all = Records::default();
+        all.extend(records);
+        all
     }
 }
 

@@ -86,8 +86,8 @@ impl Tuner {
     }
 
     /// The name of the class of shapes that the arguments stand for, such as `rows of 4096`. Which shapes are alike is for the program to say.
-    pub fn class(self, class: &str) -> Tuner {
-        Tuner { class: class.to_owned(), ..self }
+    pub fn class(self, class: impl Into<String>) -> Tuner {
+        Tuner { class: class.into(), ..self }
     }
 
     /// The number of rounds: see [`Bench::rounds`].
@@ -130,9 +130,9 @@ impl Tuner {
         let restored = outputs.restore(&before);
         let (fit, left_out, compared) = measured?;
         restored?;
-        let mut record = Record::of(&compared, &device, kernel(&all), &self.class).with_source(fingerprint(&all));
+        let mut record = Record::of(&compared, &device, kernel(&all), &*self.class).with_source(fingerprint(&all));
         for (place, reason) in left_out {
-            record = record.leaving_out(place, all[place].name(), &reason);
+            record = record.leaving_out(place, all[place].name(), reason);
         }
         let fastest = fit.into_iter().find(|instance| instance.name() == record.fastest);
         let fastest = fastest.ok_or_else(|| none(&all, None))?;
@@ -264,7 +264,7 @@ fn is_of_instance(error: &Error) -> bool {
 }
 
 /// The result of [`Tuner::measure`]. Its text is a table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tuned {
     /// The fastest instance whose result is right.
@@ -280,7 +280,7 @@ impl fmt::Display for Tuned {
 }
 
 /// An instance that was chosen by records: see [`Records::pick`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pick {
     /// The instance.
@@ -293,6 +293,7 @@ pub struct Pick {
 
 /// Why an instance was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// It is the fastest one of a record.
     Recorded,

@@ -319,3 +319,42 @@ fn launches_and_tensors_move_between_threads() {
     movable(&fill(&mut y, 1.0).into_future());
     shareable(&Device::named("none").unwrap_err());
 }
+
+/// The types of the host side that hold memory, work or code: a change of a private field shows here.
+#[test]
+fn host_types_are_send_and_sync() {
+    fn shareable<T: Send + Sync + Unpin + std::fmt::Debug>() {}
+    shareable::<Error>();
+    shareable::<titan::Tensor<f32, 1>>();
+    shareable::<titan::View<'_, f32, 1>>();
+    shareable::<titan::ViewMut<'_, f32, 1>>();
+    shareable::<titan::Exclusive<'_, titan::Tensor<f32, 1>>>();
+    shareable::<titan::DynTensor>();
+    shareable::<titan::DynView<'_>>();
+    shareable::<titan::DynViewMut<'_>>();
+    shareable::<titan::Pinned<f32>>();
+    shareable::<titan::Upload<f32>>();
+    shareable::<titan::Stream>();
+    shareable::<titan::Event>();
+    shareable::<titan::Timer>();
+    shareable::<titan::Graph>();
+    shareable::<Launch<'_>>();
+    shareable::<titan::LaunchFuture<'_>>();
+    shareable::<titan::Instance>();
+    shareable::<titan::KernelInfo>();
+    shareable::<titan::bench::Bench>();
+    shareable::<titan::records::Records>();
+    shareable::<titan::tune::Tuner>();
+    shareable::<titan::tune::Pick>();
+    shareable::<titan::safetensors::SafeTensors<'_>>();
+    shareable::<titan::cpu::Scope<'_, '_>>();
+    shareable::<titan::dlpack::Managed>();
+    #[cfg(feature = "cuda")]
+    shareable::<titan::cuda::Lent<'_>>();
+    #[cfg(feature = "hip")]
+    {
+        shareable::<titan::hip::Module>();
+        shareable::<titan::hip::Kernel>();
+        shareable::<titan::hip::Arg<'_>>();
+    }
+}

@@ -46,7 +46,8 @@ fn every_plain_element_type_is_uploaded_to_any_contiguous_part() {
         assert_eq!(found, expected, "{device}");
         let mut flags = device.full([3], false).unwrap();
         let mut staging = device.pinned::<bool>(3).unwrap();
-        staging[1] = true;
+        staging.as_mut()[1] = true;
+        assert_eq!(device.tensor(&staging, [3]).unwrap().to_vec().unwrap(), [false, true, false]);
         flags.upload(staging, &s).unwrap().wait().unwrap();
         assert_eq!(flags.to_vec().unwrap(), [false, true, false]);
         let mut none = device.zeros::<f64, 1>([0]).unwrap();

@@ -26,7 +26,7 @@ fn add(
 ) -> titan::Result<()> {
     let n = Arg::bytes(256_u32.to_le_bytes());
     // SAFETY: the kernel reads 256 numbers of two tensors and writes as many of the third.
-    unsafe { kernel.launch(stream, ONE, &mut [Arg::input(x), Arg::input(y), Arg::output(z), n]) }
+    unsafe { kernel.launch(stream, ONE, &[Arg::input(x), Arg::input(y), Arg::output(z), n]) }
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn wrong_launches_are_refused_and_leave_the_tensors_usable() {
         let stream = dev.default_stream();
         let (x, mut z) = (dev.full([256], 1.0f32).unwrap(), dev.zeros([256]).unwrap());
         // SAFETY: nothing is launched.
-        let error = unsafe { kernel.launch(&stream, ONE, &mut [Arg::input(&x), Arg::output(&mut z)]) }.unwrap_err();
+        let error = unsafe { kernel.launch(&stream, ONE, &[Arg::input(&x), Arg::output(&mut z)]) }.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("launching kernel `vector_add` failed on hip:0"), "{text}");
         assert!(text.contains("the kernel takes 4 arguments, not 2"), "{text}");
@@ -76,7 +76,7 @@ fn a_stray_write_is_told_by_the_launch_that_did_it() {
         let kernel = Module::load(&dev, &code_object()).unwrap().kernel("stray").unwrap();
         let mut x: Tensor<f32, 1> = dev.zeros([256]).unwrap();
         let zero = || Arg::bytes([0; 8]);
-        let args = &mut [Arg::output(&mut x), zero(), zero(), Arg::bytes([0; 4])];
+        let args = &[Arg::output(&mut x), zero(), zero(), Arg::bytes([0; 4])];
         // SAFETY: the emulator stops what it does.
         unsafe { kernel.launch(&dev.default_stream(), ONE, args) }.unwrap();
         let error = dev.default_stream().sync().unwrap_err();

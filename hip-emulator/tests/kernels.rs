@@ -197,9 +197,9 @@ fn misuse_is_told_with_its_code() {
         let kernel = module.kernel("vector_add").unwrap();
         let geometry = Geometry { grid: [1, 1, 1], block: [256, 1, 1], dynamic_lds: 70_000 };
         let (x, mut z) = (dev.full([256], 1.0f32).unwrap(), dev.zeros::<f32, 1>([256]).unwrap());
-        let mut args = [Arg::input(&x), Arg::input(&x), Arg::output(&mut z), Arg::bytes(256_u32.to_le_bytes())];
+        let args = [Arg::input(&x), Arg::input(&x), Arg::output(&mut z), Arg::bytes(256_u32.to_le_bytes())];
         // SAFETY: nothing is launched.
-        let error = unsafe { kernel.launch(&dev.default_stream(), geometry, &mut args) }.unwrap_err();
+        let error = unsafe { kernel.launch(&dev.default_stream(), geometry, &args) }.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("[T1109] kernel `vector_add` needs 70000 bytes of shared memory"), "{text}");
         assert!(text.contains("has 65536"), "{text}");

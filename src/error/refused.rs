@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// An operation that is not possible.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Refused {
     /// The operation that was requested.
     pub operation: &'static str,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use titan_core::launch::{BindError, Rule};
 
 /// A location in the user's source. Columns count characters from 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Location {
     /// The file, as rustc names it.
     pub file: String,

@@ -4,6 +4,7 @@ use half::{bf16, f16};
 
 use super::elem::{Cast, Elem};
 use super::pipeline::SmemRef;
+use super::sealed::Sealed;
 use super::shape::{D2, D3, Shape, product};
 use super::storage::{e4m3, e5m2, tf32};
 use super::tile::Tile;
@@ -113,7 +114,7 @@ impl<const Z: i32, const M: i32, const N: i32, const K: i32> MmaShapes<D3<Z, K, 
     label = "the accumulator does not have the shape of the product",
     note = "the accumulator has the rows of `a` and the columns of `b`: give it the shape `{P}`"
 )]
-pub trait MmaAccumulator<P> {}
+pub trait MmaAccumulator<P>: Sealed {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Elem, S: Shape> MmaAccumulator<S> for Tile<T, S> {}

@@ -55,6 +55,7 @@ mod permute;
 pub mod pipeline;
 mod program;
 mod reduce;
+mod sealed;
 mod shape;
 mod storage;
 mod table;

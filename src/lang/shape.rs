@@ -9,6 +9,7 @@
 use std::fmt::Debug;
 
 use super::elem::Elem;
+use super::sealed::Sealed;
 use super::tile::Tile;
 
 /// The shape of a tile: one to four extents, each at least 1.
@@ -16,7 +17,7 @@ use super::tile::Tile;
     message = "`{Self}` is not the shape of a tile",
     note = "shapes are D1<A> to D4<A, B, C, D>"
 )]
-pub trait Shape: Copy + Debug + 'static {
+pub trait Shape: Sealed + Copy + Debug + 'static {
     /// The extents, outermost first; the last axis is contiguous.
     const DIMS: &'static [i32];
 
@@ -74,6 +75,8 @@ macro_rules! shapes {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name<$(const $n: i32),*>;
+
+        impl<$(const $n: i32),*> Sealed for $name<$($n),*> {}
 
         impl<$(const $n: i32),*> Shape for $name<$($n),*> {
             const DIMS: &'static [i32] = &[$($n),*];

@@ -10,6 +10,7 @@
 
 #![expect(non_camel_case_types, reason = "element types are spelled like Rust's primitive types")]
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use titan_core::num;
@@ -72,6 +73,12 @@ macro_rules! eight_bit_floats {
             }
         }
 
+        impl PartialOrd for $t {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                self.to_f32().partial_cmp(&other.to_f32())
+            }
+        }
+
         impl Repr for $t {
             fn number(self) -> Number {
                 Number::Float(self.to_f32().into())
@@ -99,7 +106,7 @@ eight_bit_floats! {
 }
 
 /// A signed 4-bit integer, packed two to a byte in tensors.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct i4(i8);
 
 impl i4 {
@@ -117,7 +124,7 @@ impl i4 {
 }
 
 /// An unsigned 4-bit integer, packed two to a byte in tensors.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct u4(u8);
 
 impl u4 {
@@ -196,7 +203,14 @@ impl Repr for u4 {
 }
 
 macro_rules! shown {
-    ($($t:ident $value:ident)*) => {$(
+    ($($t:ident $value:ident $of:ident)*) => {$(
+        impl From<$t> for $of {
+            /// The value: exact.
+            fn from(x: $t) -> $of {
+                x.$value()
+            }
+        }
+
         impl fmt::Display for $t {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Display::fmt(&self.$value(), f)
@@ -209,4 +223,16 @@ macro_rules! shown {
         }
     )*};
 }
-shown! { tf32 to_f32 e4m3 to_f32 e5m2 to_f32 i4 to_i8 u4 to_u8 }
+shown! { tf32 to_f32 f32 e4m3 to_f32 f32 e5m2 to_f32 f32 i4 to_i8 i8 u4 to_u8 u8 }
+
+macro_rules! in_bits {
+    ($($t:ident: $($trait:ident)*;)*) => {$($(
+        impl fmt::$trait for $t {
+            /// The four bits.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::$trait::fmt(&self.raw(), f)
+            }
+        }
+    )*)*};
+}
+in_bits! { i4: LowerHex UpperHex Octal Binary; u4: LowerHex UpperHex Octal Binary; }

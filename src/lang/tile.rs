@@ -10,6 +10,7 @@ use half::{bf16, f16};
 
 use super::arena;
 use super::elem::{Cast, Elem, Num, Number};
+use super::sealed::Sealed;
 use super::shape::{D1, D2, Shape};
 
 /// A value of shape `S` with elements `T`.
@@ -26,6 +27,8 @@ impl<T, S> Clone for Tile<T, S> {
 }
 
 impl<T, S> Copy for Tile<T, S> {}
+
+impl<T, S> Sealed for Tile<T, S> {}
 
 /// A rank-1 tile as the row `[1, N]`: with a tile of shape `[M, N]` it is repeated in every row.
 pub struct Row<T, const N: i32>(pub(crate) Tile<T, D1<N>>);

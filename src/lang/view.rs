@@ -8,11 +8,14 @@ use std::ops::{Deref, DerefMut, Range};
 
 use super::elem::Elem;
 use super::program::trap;
+use super::sealed::Sealed;
 use super::tensor::Tensor;
 
 /// The rank of a tensor, for bounds on its axes.
 #[derive(Debug)]
 pub struct Rank<const R: usize>;
+
+impl<const R: usize> Sealed for Rank<R> {}
 
 /// A rank with an axis `AX`.
 #[diagnostic::on_unimplemented(
@@ -20,7 +23,7 @@ pub struct Rank<const R: usize>;
     label = "axis out of range",
     note = "axes count from 0"
 )]
-pub trait HasAxis<const AX: usize, const R: usize> {}
+pub trait HasAxis<const AX: usize, const R: usize>: Sealed {}
 
 macro_rules! axes {
     ($($rank:literal: $($axis:literal)*;)*) => {$($(

@@ -23,11 +23,13 @@ pub struct Exclusive<'a, X> {
 
 impl<'a, X> Exclusive<'a, X> {
     /// Access to this tensor.
+    #[must_use]
     pub fn new(tensor: &'a mut X) -> Self {
         Exclusive { tensor }
     }
 
     /// The same access, for a shorter time.
+    #[must_use]
     pub fn reborrow(&mut self) -> Exclusive<'_, X> {
         Exclusive { tensor: self.tensor }
     }
@@ -110,6 +112,20 @@ impl<T, const R: usize, P: DerefMut<Target = Tensor<T, R>>> AsTensorMut<Tensor<T
     }
 }
 
+/// What keeps other crates from implementing the traits of `dispatch!`, whose methods change.
+mod sealed {
+    use super::{Absent, Deref, DynTensor, Tensor};
+
+    pub trait Pointer {}
+    impl<T, const R: usize> Pointer for Tensor<T, R> {}
+    impl Pointer for DynTensor {}
+    impl<P: Deref> Pointer for P {}
+
+    pub trait Optional {}
+    impl Optional for Absent {}
+    impl<X> Optional for Option<X> {}
+}
+
 /// Any element type, in [`AnyTensor`].
 #[derive(Clone, Copy, Debug)]
 pub enum AnyElem {}
@@ -117,12 +133,13 @@ pub enum AnyElem {}
 /// A type that gives shared access to a tensor for `dispatch!`: what [`AsTensor`] takes, and a [`DynTensor`]. `E` is the element
 /// type that the parameter has, or [`AnyElem`] where it depends on the instance.
 ///
-/// A `DynTensor` is accepted for every `E` and `R`; the launch checks its element type and rank.
+/// A `DynTensor` is accepted for every `E` and `R`; the launch checks its element type and rank. Types implement it by dereferencing to one that
+/// does.
 #[diagnostic::on_unimplemented(
     message = "the kernel takes a tensor of rank {R} here, of elements `{E}`, not a `{Self}`",
     label = "not such a tensor, a view of one, or a `DynTensor`"
 )]
-pub trait AnyTensor<E, const R: usize> {
+pub trait AnyTensor<E, const R: usize>: sealed::Pointer {
     /// The element type.
     fn elem(&self) -> ElemType;
 
@@ -136,7 +153,7 @@ pub trait AnyTensor<E, const R: usize> {
     message = "the kernel writes a tensor of rank {R} here, of elements `{E}`, not a `{Self}`",
     label = "not such a tensor, a view of one that can be written, or a `DynTensor`"
 )]
-pub trait AnyTensorMut<E, const R: usize> {
+pub trait AnyTensorMut<E, const R: usize>: sealed::Pointer {
     /// The element type.
     fn elem(&self) -> ElemType;
 
@@ -149,7 +166,7 @@ pub trait AnyTensorMut<E, const R: usize> {
     message = "the kernel takes an optional tensor of rank {R} here, of elements `{E}`, not a `{Self}`",
     label = "neither `None` nor `Some(&tensor)` of such a tensor"
 )]
-pub trait AnyOption<'a, E, const R: usize> {
+pub trait AnyOption<'a, E, const R: usize>: sealed::Optional {
     #[doc(hidden)]
     fn launch_arg(self) -> LaunchArg<'a>;
 }
@@ -159,7 +176,7 @@ pub trait AnyOption<'a, E, const R: usize> {
     message = "the kernel writes an optional tensor of rank {R} here, of elements `{E}`, not a `{Self}`",
     label = "neither `None` nor `Some(&mut tensor)` of such a tensor"
 )]
-pub trait AnyOptionMut<'a, E, const R: usize> {
+pub trait AnyOptionMut<'a, E, const R: usize>: sealed::Optional {
     #[doc(hidden)]
     fn launch_arg_mut(self) -> LaunchArg<'a>;
 }

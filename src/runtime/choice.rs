@@ -8,7 +8,7 @@ use std::fmt;
 /// The code that a launch would run. A kernel has code for several targets and under several assumptions, which is tried in the order of
 /// [`KernelInfo::variants`](crate::KernelInfo::variants), starting with that for the best target.
 /// [`Launch::choice`](crate::Launch::choice) returns it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Choice {
     /// The target of the code: `cpu`, `sm_80`, `sm_90a`, `gfx942`; `simulator` on a simulated device.

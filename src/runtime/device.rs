@@ -6,6 +6,7 @@ use super::setting;
 use super::stream::{Handle, Stream};
 use crate::error::{Error, Result};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 #[cfg(feature = "emulator")]
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +26,12 @@ pub enum DeviceKind {
     Emulator,
     /// A simulator of pipelines: for tests.
     Simulator,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 impl DeviceKind {
@@ -395,6 +402,13 @@ impl PartialEq for Device {
 
 impl Eq for Device {}
 
+impl Hash for Device {
+    /// Emulators of one number and all simulators share a hash.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind(), self.ordinal()).hash(state);
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
@@ -453,7 +467,21 @@ mod tests {
     }
 
     #[test]
+    fn equal_devices_and_streams_are_one_key() {
+        fn hash(x: &impl Hash) -> u64 {
+            let mut hasher = std::hash::DefaultHasher::new();
+            x.hash(&mut hasher);
+            hasher.finish()
+        }
+        let dev = Device::cpu();
+        assert_eq!(hash(&dev), hash(&Device::named("cpu").unwrap()));
+        assert_eq!(hash(&dev.default_stream()), hash(&dev.default_stream()));
+        assert_ne!(hash(&dev.default_stream()), hash(&dev.stream().unwrap()));
+    }
+
+    #[test]
     fn a_device_shows_its_kind_and_its_name() {
+        assert_eq!(format!("{:>5}", DeviceKind::Hip), "  hip");
         let text = Device::cpu().to_string();
         assert!(text.starts_with("cpu (") && text.contains(" thread") && text.ends_with(')'), "{text}");
     }

@@ -8,10 +8,12 @@ use super::arg::LaunchArg;
 use super::kernel::KernelRef;
 use crate::error::{Error, Result};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use titan_core::ir::Elem as ElemType;
 
 /// The value of one generic parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GenericArg {
     /// An element type, the value of `T: Float` and the like.
     Elem(ElemType),
@@ -69,7 +71,7 @@ impl fmt::Display for GenericArg {
 /// let names: Vec<String> = double::instances().iter().map(ToString::to_string).collect();
 /// assert_eq!(names, ["double::<f16, 64>", "double::<f16, 256>", "double::<bf16, 64>", "double::<bf16, 256>"]);
 /// let widest = double::instances().iter().filter(|i| i.elem("T") == Some(ElemType::Bf16)).max_by_key(|i| i.int("BN"));
-/// assert_eq!(widest.expect("there are two").int("BN"), Some(256));
+/// assert_eq!(widest.and_then(|i| i.int("BN")), Some(256));
 /// ```
 #[derive(Clone, Copy)]
 pub struct Instance {
@@ -169,6 +171,12 @@ impl PartialEq for Instance {
 }
 
 impl Eq for Instance {}
+
+impl Hash for Instance {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.name, self.args).hash(state);
+    }
+}
 
 impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

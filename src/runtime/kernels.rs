@@ -57,7 +57,7 @@ pub struct VariantInfo {
 }
 
 /// The registers that the code of a kernel uses, each of 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Registers {
     /// The scalar registers of a wave (SGPRs).
@@ -120,9 +120,10 @@ impl fmt::Debug for VariantInfo {
 /// }
 ///
 /// let kernels = titan::kernels()?;
-/// let double = kernels.iter().find(|k| k.name == "double").expect("it is in this program");
-/// assert!(double.variants.iter().any(|v| v.target == "cpu" && v.text().is_some_and(|ir| ir.contains("kernel @double"))));
+/// let double = kernels.iter().find(|k| k.name == "double");
 /// println!("{double:#?}");
+/// let of_cpu = double.and_then(|k| k.variants.iter().find(|v| v.target == "cpu"));
+/// assert!(of_cpu.and_then(|v| v.text()).is_some_and(|ir| ir.contains("kernel @double")));
 /// # Ok::<(), titan::Error>(())
 /// ```
 pub fn kernels() -> Result<Vec<KernelInfo>> {

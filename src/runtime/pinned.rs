@@ -147,6 +147,18 @@ impl<T: Elem> DerefMut for Pinned<T> {
     }
 }
 
+impl<T: Elem> AsRef<[T]> for Pinned<T> {
+    fn as_ref(&self) -> &[T] {
+        self
+    }
+}
+
+impl<T: Elem> AsMut<[T]> for Pinned<T> {
+    fn as_mut(&mut self) -> &mut [T] {
+        self
+    }
+}
+
 impl<T: Elem> fmt::Debug for Pinned<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pinned({} of `{}`)", counted(self.len, "element"), T::ELEM)

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use titan_core::ir::Elem;
 
 /// The place of a tensor in a borrowed slice: `titan::cpu::Scope::borrow_strided`, `titan::cuda::borrow_strided`. All numbers count elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Strided<const R: usize> {
     /// The position of the first element in the slice.
     pub offset: usize,
@@ -32,7 +32,7 @@ impl<const R: usize> Strided<R> {
 
 /// The place of a tensor of any rank in borrowed memory, as frameworks describe it at run time: `titan::cpu::Scope::borrow_dyn`,
 /// `titan::cuda::borrow_dyn`. All numbers count elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place<'p> {
     /// The position of the first element in the memory.
     pub offset: usize,

@@ -62,7 +62,7 @@ pub struct SafeTensors<'a> {
 }
 
 /// The description of a tensor in a safetensors file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Info {
     /// Its name.

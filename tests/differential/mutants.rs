@@ -106,7 +106,7 @@ fn mutate(name: &str, at: &str, codes: &[&str], edit: impl Fn(&str) -> String) -
         fates.push(match run(&info, mutant.join("\n")) {
             Ok(found) if found == right => Fate::Survived,
             Ok(_) => Fate::Wrong,
-            Err(Error::Emulated { kernel, report }) => {
+            Err(Error::Emulated { kernel, report, .. }) => {
                 assert_eq!(kernel, name);
                 assert!(codes.iter().any(|c| report.starts_with(&format!("error[emu::{c}]"))), "{at}:\n{report}");
                 assert!(report.contains("\n  at PTX line "), "{report}");

@@ -42,6 +42,19 @@ fn eight_bit_floats_saturate_from_infinity_too() {
 }
 
 #[test]
+fn storage_types_are_ordered_hashed_converted_and_printed_as_other_numbers() {
+    assert!(e4m3::from_f32(0.5) < e4m3::from_f32(1.0) && e5m2::from_f32(-1.0) < e5m2::from_f32(0.5));
+    assert_eq!(e4m3::from_bits(0x7F).partial_cmp(&e4m3::from_f32(0.0)), None);
+    let floats: [f32; 3] = [tf32::from_f32(1.5).into(), e4m3::from_f32(1.5).into(), e5m2::from_f32(1.5).into()];
+    assert_eq!((floats, i8::from(i4::from_i8(-3)), u8::from(u4::from_u8(9))), ([1.5; 3], -3, 9));
+    let (code, negative) = (u4::from_u8(10), i4::from_i8(-3));
+    assert_eq!(format!("{code:x} {code:X} {code:o} {code:#06b}"), "a A 12 0b1010");
+    assert_eq!(format!("{negative:x} {negative:X} {negative:o} {negative:b}"), "d D 15 1101");
+    fn is_a_key<T: std::hash::Hash + Eq>(_: T) {}
+    is_a_key((code, negative));
+}
+
+#[test]
 fn tf32_rounds_ties_away() {
     cast(1.0 + 2_f32.powi(-11), tf32::from_f32(1.0 + 2_f32.powi(-10)));
     cast(-1.0 - 2_f32.powi(-11), tf32::from_f32(-1.0 - 2_f32.powi(-10)));

@@ -35,7 +35,7 @@ fn records_are_the_same_after_they_were_written_and_read() {
     assert_eq!(keys, [("gemm", "large"), ("gemm", "small"), ("softmax", "rows of \"4096\"\\\n\u{1}ü")]);
     let softmax = read.get("softmax", keys[2].1, &Device::cpu()).unwrap();
     assert_eq!((softmax.fastest.as_str(), softmax.rounds, softmax.source.as_str()), ("b", 3, ""));
-    let Outcome::Measured { nanoseconds, ratio } = &softmax.cases[1].outcome else { panic!("{softmax}") };
+    let Outcome::Measured { nanoseconds, ratio, .. } = &softmax.cases[1].outcome else { panic!("{softmax}") };
     assert_eq!((nanoseconds.median, ratio.median), (1500.0, 0.5));
     let large = &read.all()[0];
     assert_eq!(large.cases[0].outcome, Outcome::LeftOut("it cannot run".to_owned()));
@@ -51,6 +51,16 @@ fn a_record_takes_the_place_of_the_one_with_its_key() {
     records.insert(record("gemm", "small", &[("z", 5)]));
     assert_eq!(records.all().len(), 3);
     assert_eq!(records.get("gemm", "small", &Device::cpu()).unwrap().fastest, "z");
+}
+
+#[test]
+fn records_are_collected_and_extended() {
+    let some = some();
+    let mut collected: Records = some.all().iter().rev().cloned().collect();
+    assert_eq!(collected, some);
+    collected.extend([record("gemm", "small", &[("z", 5)]), record("gemm", "tiny", &[("z", 5)])]);
+    assert_eq!(collected.all().len(), 4);
+    assert_eq!(collected.get("gemm", "small", &Device::cpu()).unwrap().fastest, "z");
 }
 
 /// The message of a text that is not one of records.

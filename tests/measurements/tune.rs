@@ -19,9 +19,8 @@ fn tuned_busy(device: &Device) -> Tuned {
 }
 
 fn left_out(tuned: &Tuned) -> Vec<(&str, &str)> {
-    let reason = |case: &'_ titan::records::RecordedCase| match &case.outcome {
-        Outcome::LeftOut(reason) => Some(reason.clone()),
-        Outcome::Measured { .. } => None,
+    let reason = |case: &'_ titan::records::RecordedCase| {
+        if let Outcome::LeftOut(reason) = &case.outcome { Some(reason.clone()) } else { None }
     };
     let all = tuned.record.cases.iter();
     all.filter_map(|case| reason(case).map(|reason| (&*case.name, &*reason.leak()))).collect()
@@ -34,9 +33,9 @@ fn the_fastest_instance_wins_on_every_device() {
         // The other two are near each other on a busy machine.
         assert_ne!(tuned.fastest.name(), "busy::<400>", "{device}: {tuned}");
         assert_eq!(tuned.record.fastest, tuned.fastest.name());
-        let median = |case: &titan::records::RecordedCase| match &case.outcome {
-            Outcome::Measured { ratio, .. } => ratio.median,
-            Outcome::LeftOut(reason) => panic!("{reason}"),
+        let median = |case: &titan::records::RecordedCase| {
+            let Outcome::Measured { ratio, .. } = &case.outcome else { panic!("{case:?}") };
+            ratio.median
         };
         let least = tuned.record.cases.iter().min_by(|a, b| median(a).total_cmp(&median(b))).unwrap();
         assert_eq!(least.name, tuned.record.fastest, "{device}: {tuned}");

@@ -29,6 +29,7 @@ pub use host::{lend, lend_mut, zeros};
 pub use operator::{On, apply, apply_inplace};
 
 /// An error of TITAN's as one of candle's.
+#[must_use]
 pub fn error(error: titan::Error) -> candle_core::Error {
     candle_core::Error::wrap(error)
 }

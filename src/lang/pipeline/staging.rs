@@ -81,7 +81,7 @@ impl<'r, T: Elem, S: Shape> Written<'r, T, S> {
     label = "ranks differ",
     note = "a slot of shape `D1<A>` to `D4<A, B, C, D>` is stored to a tensor of rank 1 to 4"
 )]
-pub trait OfRank<const R: usize> {}
+pub trait OfRank<const R: usize>: Shape {}
 
 macro_rules! ranks {
     ($($rank:literal $shape:ident $($n:ident)*;)*) => {$(

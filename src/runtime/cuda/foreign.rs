@@ -22,6 +22,7 @@ use titan_core::ir::Elem as ElemType;
 use titan_nv::runtime::{self as nv, Context, Follower};
 
 /// A tensor whose device pointer a foreign stream may use: see [`lend_raw`].
+#[must_use = "the tensor is lent until this is dropped"]
 pub struct Lent<'a> {
     access: Access,
     address: u64,
@@ -32,7 +33,7 @@ pub struct Lent<'a> {
 }
 
 /// A tensor by its pointer: see [`tensor_from_raw`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawTensor<const R: usize> {
     /// The address of the first element, on the device.
     pub pointer: u64,

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 /// `DLDevice`: a device by its kind and its number.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DLDevice {
     /// A `DLDeviceType`.
     pub device_type: i32,
@@ -16,7 +16,7 @@ pub struct DLDevice {
 
 /// `DLDataType`: an element type by its kind, its width and the number of values in an element.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DLDataType {
     /// A `DLDataTypeCode`.
     pub code: u8,
@@ -60,7 +60,7 @@ pub struct DLManagedTensor {
 
 /// `DLPackVersion`: structures of one major version are alike.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DLPackVersion {
     /// The major version.
     pub major: u32,

@@ -39,6 +39,16 @@ impl Device {
     /// As [`Device::emulator`], with options: when asynchronous operations complete, the order of warps, whether the sanitizer observes.
     /// Those that one of NVIDIA's GPUs alone has, such as the largest shared memory, have no effect on others.
     ///
+    /// ```
+    /// use titan::Device;
+    /// use titan::emu::{Options, Uninitialised};
+    ///
+    /// let options = Options { uninitialised: Uninitialised::Propagate, sanitize: true, ..Options::default() };
+    /// let dev = Device::emulator_with("sm_80", options)?;
+    /// assert!(dev.to_string().starts_with("emulator:sm_80"));
+    /// # Ok::<(), titan::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If there is no such target, or no emulator of it.
     pub fn emulator_with(target: &str, options: Options) -> Result<Device> {

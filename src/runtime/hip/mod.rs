@@ -10,14 +10,14 @@
 //! use titan::hip::{Arg, Geometry, Module};
 //! use titan::prelude::*;
 //!
-//! # fn main() -> titan::Result<()> {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dev = Device::hip(0)?;
 //! let (x, mut y) = (dev.full([256], 1.5f32)?, dev.zeros::<f32, 1>([256])?);
-//! let module = Module::load(&dev, &std::fs::read("double.hsaco").expect("a code object"))?;
+//! let module = Module::load(&dev, &std::fs::read("double.hsaco")?)?;
 //! let kernel = module.kernel("double")?;
 //! let geometry = Geometry { grid: [1, 1, 1], block: [256, 1, 1], dynamic_lds: 0 };
 //! // SAFETY: the kernel reads 256 numbers from its first argument and writes as many to its second.
-//! unsafe { kernel.launch(&dev.default_stream(), geometry, &mut [Arg::input(&x), Arg::output(&mut y)])? };
+//! unsafe { kernel.launch(&dev.default_stream(), geometry, &[Arg::input(&x), Arg::output(&mut y)])? };
 //! assert_eq!(y.to_vec()?, [3.0f32; 256]);
 //! # Ok(())
 //! # }

@@ -48,11 +48,13 @@ enum Value {
 
 impl<'a> Arg<'a> {
     /// The address of a tensor's first element, for a kernel that reads it.
+    #[must_use]
     pub fn input<T: Elem, const R: usize>(tensor: &'a (impl AsTensor<Tensor<T, R>> + ?Sized)) -> Arg<'a> {
         Arg::tensor(tensor.as_tensor(), false)
     }
 
     /// The address of a tensor's first element, for a kernel that writes it.
+    #[must_use]
     pub fn output<T: Elem, const R: usize>(tensor: &'a mut (impl AsTensorMut<Tensor<T, R>> + ?Sized)) -> Arg<'a> {
         Arg::tensor(&tensor.as_tensor_mut(), true)
     }
@@ -113,7 +115,7 @@ impl Kernel {
     /// The kernel must access only memory inside of the tensors that are its arguments, write only those that are [`Arg::output`], and
     /// match its descriptor. Addresses in arguments of bytes must be memory of the device as long as the launch runs.
     #[expect(unsafe_code, reason = "the caller answers for the kernel")]
-    pub unsafe fn launch(&self, stream: &Stream, geometry: Geometry, args: &mut [Arg<'_>]) -> Result<()> {
+    pub unsafe fn launch(&self, stream: &Stream, geometry: Geometry, args: &[Arg<'_>]) -> Result<()> {
         let device = stream.device();
         if *device != self.device {
             return Err(self.elsewhere("the stream", device));
