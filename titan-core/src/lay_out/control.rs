@@ -137,7 +137,8 @@ impl LayOut<'_> {
         let (open, carried) = if let OpKind::For(kind) = &op.kind {
             let (bounds, init) = op.args.split_at(3);
             let bounds = self.all_same(bounds)?;
-            let init = self.given(init, &args[1..], false)?;
+            let joins = self.joins_accumulators(body);
+            let init = self.given(init, &args[1..], joins)?;
             let open = self.b.begin_for(*kind, [bounds[0], bounds[1], bounds[2]], &init);
             let open = open.map_err(|e| self.internal(e.to_string()))?;
             if let Some(index) = open.index {
@@ -156,6 +157,17 @@ impl LayOut<'_> {
         let out = self.b.end_loop(open, &tys);
         self.receive(given, &op.results, &out);
         self.wait_behind(looped)
+    }
+
+    /// Whether a loop passes on an accumulator that comes out of a branch or a loop that is left: these wait for all of its MMAs, so that none can be in
+    /// flight where the loop begins.
+    fn joins_accumulators(&self, body: Block) -> bool {
+        let mut found = false;
+        self.k.walk_block(body, &mut |_, op| {
+            let joins = matches!(op.kind, OpKind::If | OpKind::Loop);
+            found |= joins && op.results.iter().any(|v| matches!(self.k.ty(*v), Ty::Acc(..)));
+        });
+        found
     }
 
     /// The type of the new value of an old one; the result of an MMA in flight becomes a tile.

@@ -28,7 +28,7 @@ struct Case {
     more: fn([i32; 2]) -> i32,
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     // The conversion does not change in the inner loop: its code is placed in front of that.
     Case {
         name: "converted outside",
@@ -85,8 +85,26 @@ const CASES: [Case; 7] = [
         counts: true,
         more: |[_, j]| j,
     },
+    // Where the arms of a branch meet, nothing is in flight.
+    Case {
+        name: "multiplied in a branch",
+        nested: false,
+        elem: "f16",
+        set: BRANCH,
+        operand: "",
+        counts: true,
+        more: |[_, j]| j + j % 2,
+    },
     Case { name: "carried", nested: false, elem: "f16", set: "", operand: "%w", counts: true, more: |[_, j]| j },
 ];
+
+/// The product of odd iterations is of one more.
+const BRANCH: &str = "%two3 = const 2 : i32\n%odd = rem %tc, %two3 : i32\n%c = eq %odd, %c1 : bool\n\
+    %ready3 = ttg.stage.ready<0> : ready<0>\n%st3 = ttg.stage.wait_ready %ready3 : stage<0>\n\
+    %rp3 = ttg.stage.read_perm %st3 : rperm<0>\n%vt3 = ttg.stage.view<0> %rp3 : smem<64x128xf16>\n\
+    %y = if %c : acc<1, 128x128xf32> {\n%pa = add %w, %ones : tile<128x64xf16>\n\
+    %ya = ttg.acc.mma %x, %rp3, %pa, %vt3 : acc<1, 128x128xf32>\nyield %ya\n} else {\n\
+    %yb = ttg.acc.mma %x, %rp3, %w, %vt3 : acc<1, 128x128xf32>\nyield %yb\n}\n";
 
 /// The operations that fill a stage with rows of v.
 fn filled(number: &str, at: &str) -> String {
@@ -117,7 +135,11 @@ fn kernel(case: &Case) -> String {
     let next = if counts { format!("%w2 = add %w, %by : tile<128x64x{elem}>\n") } else { String::new() };
     let (passed, tile) = (if counts { "%w2" } else { "%w" }, format!("tile<128x64x{elem}>"));
     let acc = "acc<1, 128x128xf32>";
-    let product = format!("{set}\n{}%y = ttg.acc.mma %x, %rp3, {operand}, %vt3 : {acc}\n", awaited("3"));
+    let product = if operand.is_empty() {
+        set.to_owned()
+    } else {
+        format!("{set}\n{}%y = ttg.acc.mma %x, %rp3, {operand}, %vt3 : {acc}\n", awaited("3"))
+    };
     let consumed = if nested {
         format!(
             "%accl, %wl = for %ic = %c0 to %c2 step %c1 carry(%x0 = %acc1, %w = {first}) : {acc}, {tile} {{\n\
