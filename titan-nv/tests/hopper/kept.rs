@@ -3,12 +3,10 @@
 
 use super::harness::orders;
 use super::lowered::{encode, launch, upload};
-use titan_core::driver::{Stages, stages};
+use super::placed::scheduled_by;
+use titan_core::driver::Stages;
 use titan_core::ir::{Elem, Scheduler};
 use titan_core::launch::abi::GpuArg;
-use titan_core::text;
-use titan_core::verify::verify;
-use titan_nv::Machine;
 use titan_nv::emu::{Memory, Options};
 use titan_sim::engine::Rng;
 
@@ -169,14 +167,6 @@ fn kernel(case: &Case) -> String {
     )
 }
 
-fn made(scheduler: Scheduler, text: &str) -> Stages {
-    let mut kernel = text::parse_one(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
-    kernel.sig.scheduler = Some(scheduler);
-    let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
-    let machine = Machine::from_name("sm_90a").expect("it is known");
-    stages(&verified, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
-}
-
 /// Runs it on so many rows of q and steps; `Err` says where it differs, or why it did not run.
 fn run(case: &Case, made: &Stages, [rows, steps]: [usize; 2], options: &Options) -> Result<(), String> {
     const COLUMNS: usize = 100;
@@ -215,7 +205,7 @@ fn operands_are_written_after_the_products_in_flight_that_read_them() {
     for case in &CASES {
         let text = kernel(case);
         for scheduler in [Scheduler::Rule, Scheduler::Swing] {
-            let made = made(scheduler, &text);
+            let made = scheduled_by(scheduler, &text);
             let ptx = String::from_utf8_lossy(&made.code.payload);
             let is_read = ptx.lines().any(|line| line.contains("wgmma.mma_async") && line.contains("}, {"));
             assert!(is_read, "{}: no operand is in registers\n{text}", case.name);

@@ -3,12 +3,10 @@
 
 use super::harness::orders;
 use super::lowered::{encode, launch, upload};
-use titan_core::driver::{Stages, stages};
+use super::placed::scheduled_by;
+use titan_core::driver::Stages;
 use titan_core::ir::{Elem, Scheduler, Ty};
 use titan_core::launch::abi::GpuArg;
-use titan_core::text;
-use titan_core::verify::verify;
-use titan_nv::Machine;
 use titan_nv::emu::{Memory, Options};
 use titan_sim::engine::Rng;
 
@@ -70,14 +68,6 @@ fn kernel(from: From, [m, n]: [u32; 2]) -> String {
     .replace("C, N)", &format!("C, {n})"))
 }
 
-fn made(scheduler: Scheduler, text: &str) -> Stages {
-    let mut kernel = text::parse_one(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
-    kernel.sig.scheduler = Some(scheduler);
-    let verified = verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
-    let machine = Machine::from_name("sm_90a").expect("it is known");
-    stages(&verified, machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
-}
-
 /// Runs it on so many rows of q, rows of v and columns of v; `Err` says where it differs, or why it did not run.
 fn run(made: &Stages, [rows, steps, columns]: [usize; 3], tile: [u32; 2], options: &Options) -> Result<(), String> {
     let (rng, mut memory) = (&mut Rng::new(3), Memory::new());
@@ -123,7 +113,7 @@ fn operands_that_iterations_compute_are_not_overwritten_in_flight() {
         for tile in test_depth::sample([[128, 128], [64, 64], [128, 64], [64, 128]], 2) {
             let text = kernel(from, tile);
             for scheduler in [Scheduler::Rule, Scheduler::Swing] {
-                let made = made(scheduler, &text);
+                let made = scheduled_by(scheduler, &text);
                 // A product that stays in flight would only be waited for before the operand of the next one is computed.
                 if from != From::Product {
                     assert_eq!(carried_in_flight(&made), 0, "{from:?}, {tile:?}, {scheduler:?}");

@@ -18,7 +18,7 @@ fn verified(scheduler: Scheduler, text: &str) -> Verified {
     verify(kernel).unwrap_or_else(|e| panic!("{e:#?}\n{text}"))
 }
 
-fn scheduled_by(scheduler: Scheduler, text: &str) -> Stages {
+pub(super) fn scheduled_by(scheduler: Scheduler, text: &str) -> Stages {
     let machine = Machine::from_name("sm_90a").expect("it is known");
     stages(&verified(scheduler, text), machine, true, None).unwrap_or_else(|e| panic!("{}\n{text}", e.message))
 }
