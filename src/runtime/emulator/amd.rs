@@ -25,12 +25,6 @@ pub(super) struct Variants {
     all: Vec<(Variant, Module)>,
 }
 
-/// Frees memory, whose addresses may be given out again: no handle to it is left.
-pub(super) fn free(memory: &mut Memory, at: DevicePtr) {
-    memory.free(at);
-    memory.forget(at);
-}
-
 /// The options that the emulators have in common.
 fn options(asked: &Asked) -> Options {
     Options {
@@ -109,7 +103,7 @@ impl Variants {
         let kernel = module.kernel(variant.entry());
         let outcome = kernel.and_then(|kernel| kernel.run(&launch, memory, &options(asked)));
         let words = memory.read(at, bytes.len()).map_err(|e| broken("the report", e));
-        free(memory, at);
+        memory.free(at);
         outcome.map_err(|e| Error::Emulated { kernel: name.clone(), report: e.to_string() })?;
         Ok((variant, report_words(&words?)))
     }

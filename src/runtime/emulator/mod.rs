@@ -138,7 +138,7 @@ impl Ram {
         match self {
             Ram::Nv(memory) => memory.free(titan_nv::emu::DevicePtr::from_address(address)),
             #[cfg(feature = "hip")]
-            Ram::Amd(memory) => amd::free(memory, titan_amd::emu::DevicePtr::from_address(address)),
+            Ram::Amd(memory) => memory.free(titan_amd::emu::DevicePtr::from_address(address)),
         }
     }
 

@@ -195,7 +195,6 @@ impl Kernel<'_> {
             (site, format!("the store of bits that depend on {}", origin.told().0))
         });
         for ptr in owned {
-            memory.free(ptr);
             memory.forget(ptr);
         }
         result

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use titan_sim::engine::{AllocationId, Fault, Space};
 
+/// The number of freed allocations that are remembered, so that a late use is reported as such.
+const REMEMBERED: usize = 4096;
 /// The first address of an allocation, relative to the start of its window.
 const SKEW: u64 = 0x4000_0100;
 const WINDOW: u64 = 0x1_0000_0000;
@@ -67,6 +69,8 @@ pub struct Memory {
     window: u64,
     last: u64,
     by_base: BTreeMap<u64, AllocationId>,
+    /// The allocations that are freed and remembered, oldest first.
+    freed: VecDeque<(u64, AllocationId)>,
     /// The addresses of loaded code objects, by their hash.
     objects: BTreeMap<u128, u64>,
     /// The windows whose allocations are forgotten, for reuse.
@@ -97,6 +101,7 @@ impl Memory {
             window: first.max(1),
             last: last.min(LAST_WINDOW),
             by_base: BTreeMap::new(),
+            freed: VecDeque::new(),
             objects: BTreeMap::new(),
             spare: VecDeque::new(),
         }
@@ -110,7 +115,12 @@ impl Memory {
             self.window += windows;
             return Some(ptr);
         }
-        let window = (windows == 1).then(|| self.spare.pop_front()).flatten()?;
+        if windows > 1 {
+            return None;
+        }
+        // This ends: there are fewer remembered allocations each time.
+        while self.spare.is_empty() && self.forget_oldest() {}
+        let window = self.spare.pop_front()?;
         self.alloc_at(name, window * WINDOW + SKEW, bytes)
     }
 
@@ -143,14 +153,26 @@ impl Memory {
         Ok(ptr)
     }
 
-    /// Frees an allocation, given its first address; later uses are errors that name it.
+    /// Frees an allocation, given its first address. Later uses are errors that name it, until thousands of other allocations are freed.
     pub fn free(&mut self, ptr: DevicePtr) {
-        if let Some(id) = self.by_base.get(&ptr.0) {
-            self.space.free(*id);
+        if let Some(id) = self.by_base.get(&ptr.0).copied().filter(|id| self.space.free(*id)) {
+            self.freed.push_back((ptr.0, id));
+        }
+        if self.freed.len() > REMEMBERED {
+            self.forget_oldest();
         }
     }
 
-    /// Forgets a freed allocation: later uses are no longer reported as such, and its addresses may be allocated again.
+    /// Forgets the allocation that was freed first, of those that are remembered; false if there is none.
+    fn forget_oldest(&mut self) -> bool {
+        let Some((base, id)) = self.freed.pop_front() else { return false };
+        if self.by_base.get(&base) == Some(&id) {
+            self.forget(DevicePtr(base));
+        }
+        true
+    }
+
+    /// Forgets an allocation, freed or not: later uses are no longer reported as such, and its addresses may be allocated again.
     pub fn forget(&mut self, ptr: DevicePtr) {
         if let Some(id) = self.by_base.remove(&ptr.0) {
             let bytes = self.space.describe(id).map_or(0, |d| d.2);
@@ -158,8 +180,11 @@ impl Memory {
             self.parts.clear(ptr.0, bytes);
             let noted: Vec<u64> = self.stored.range(ptr.0..ptr.0 + bytes as u64).map(|(a, _)| *a).collect();
             noted.iter().for_each(|a| drop(self.stored.remove(a)));
-            if ptr.0 % WINDOW == SKEW && (SKEW + bytes as u64) < WINDOW {
-                self.spare.push_back(ptr.0 / WINDOW);
+            // Parts of a code object share a window.
+            let (window, end) = (ptr.0 / WINDOW, (ptr.0 + bytes as u64) / WINDOW);
+            let is_empty = self.by_base.range(window * WINDOW..(window + 1) * WINDOW).next().is_none();
+            if is_empty && window == end {
+                self.spare.push_back(window);
             }
         }
     }
@@ -324,7 +349,8 @@ impl Memory {
     pub(crate) fn unload(&mut self, hash: u128, object: &CodeObject) {
         let Some(base) = self.objects.remove(&hash) else { return };
         let end = base + object.image.len() as u64;
-        let parts: Vec<u64> = self.by_base.range(base..end).map(|(b, _)| *b).collect();
+        // With what holds its window.
+        let parts: Vec<u64> = self.by_base.range(base / WINDOW * WINDOW..end).map(|(b, _)| *b).collect();
         parts.into_iter().for_each(|b| self.free(DevicePtr(b)));
     }
 }

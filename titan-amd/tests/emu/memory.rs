@@ -1,7 +1,7 @@
 //! Memory operations, early, late and at random.
 
 use crate::harness::{Bench, ONE_POINTER, download, upload};
-use titan_amd::emu::{Arg, Completion, Memory, Options, Schedule};
+use titan_amd::emu::{Arg, Args, Completion, Launch, Memory, Options, Schedule};
 
 /// A workgroup of 256 reverses 256 words through the local data share.
 const REVERSE: &str = "
@@ -68,4 +68,39 @@ fn a_missing_barrier_is_a_race_even_when_the_bytes_are_there() {
     for want in ["ds_read_b32 v7, v6", "wave 1", "ds_write_b32 v5, v4", "sanitizer: "] {
         assert!(error.to_string().contains(want), "{want} is not in:\n{error}");
     }
+}
+
+#[test]
+fn addresses_of_freed_memory_are_given_out_again_when_there_are_no_others() {
+    let mut memory = Memory::with_windows(1, 8);
+    let kept = upload(&mut memory, "kept", &[7]);
+    let mut last = None;
+    for i in 0..20_000u32 {
+        let ptr = memory.upload("a launch's report", &i.to_le_bytes()).unwrap();
+        assert_eq!(memory.read(ptr, 4).unwrap(), i.to_le_bytes());
+        memory.free(ptr);
+        last = Some(ptr);
+    }
+    assert_eq!(download(&memory, kept, 1).unwrap(), [7]);
+    let late = memory.read(last.unwrap(), 4).unwrap_err();
+    assert!(late.to_string().contains("a launch's report"), "{late}");
+    // What is not freed is not given out.
+    let rest: Vec<_> = (0..7).map(|_| memory.try_alloc("x", 4)).collect();
+    assert!(rest.iter().all(Option::is_some), "{rest:?}");
+    assert_eq!(memory.try_alloc("one more", 4), None);
+}
+
+#[test]
+fn a_kernel_may_be_launched_any_number_of_times_and_loaded_too() {
+    let mut memory = Memory::with_windows(1, 6);
+    let words: Vec<u32> = (0..256).collect();
+    let ptr = upload(&mut memory, "x", &words);
+    let text = format!("{ONE_POINTER}{REVERSE}");
+    let module = Bench::pointers(1).module(&text);
+    for _ in 0..20 {
+        let launch = Launch { grid: [1; 3], block: [256, 1, 1], dynamic_lds: 0, args: Args::Each(&[Arg::Ptr(ptr)]) };
+        module.kernel("k").unwrap().run(&launch, &mut memory, &Options::default()).unwrap();
+        module.unload(&mut memory);
+    }
+    assert_eq!(download(&memory, ptr, 256).unwrap(), words);
 }

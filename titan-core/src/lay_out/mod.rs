@@ -14,6 +14,7 @@
 //! | `reduce` | reductions and scans |
 //! | `mma` | MMAs |
 //! | `group` | MMAs of warpgroups, which are asynchronous |
+//! | `invariant` | operands of these that loops do not change |
 //! | `control` | loops, branches and roles |
 //! | `rings` | stages, whose tiles are in shared memory |
 //!
@@ -23,6 +24,7 @@
 
 mod control;
 mod group;
+mod invariant;
 mod memory;
 mod mma;
 mod reduce;
@@ -49,7 +51,7 @@ use crate::verify::Verified;
 pub fn lay_out(kernel: &Verified, plan: &Plan) -> Result<Kernel, LowerError> {
     let mut run = LayOut::new(kernel, plan);
     run.block(kernel.body)?;
-    Ok(run.b.finish())
+    Ok(invariant::in_front(run.b.finish()))
 }
 
 /// The state while a kernel is laid out. Values called `old` are those of the input kernel.

@@ -136,11 +136,16 @@ impl Loops {
         Some((before, made))
     }
 
-    /// A random schedule of one loop that keeps its dependences; or one that violates one of them.
+    /// A random schedule of one loop that keeps its dependences, of three stages before what they ask for; or one that violates one of them.
     pub(crate) fn moved(&self, of: &Dependent, violates: bool, numbers: &mut Numbers) -> Option<Moved> {
+        self.moved_by(of, violates, 3, numbers)
+    }
+
+    /// The same of so many stages.
+    pub(crate) fn moved_by(&self, of: &Dependent, violates: bool, most: usize, numbers: &mut Numbers) -> Option<Moved> {
         let together = together(&self.laid_out, of);
         let peeled = numbers.below(3) == 0;
-        let most = if peeled { 2 } else { 3 };
+        let most = if peeled { 2 } else { most };
         let mut stages: OfOps = of.ops.iter().map(|id| (*id, numbers.below(most) as i64)).collect();
         let mut reason = String::new();
         // What has an effect is in the last stage.

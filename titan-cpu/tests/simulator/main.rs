@@ -23,6 +23,7 @@ mod layers;
 mod loop_moves;
 #[path = "../../../titan-core/tests/shared/loop_mutants.rs"]
 mod loop_mutants;
+mod loops;
 mod memory;
 #[path = "../../../titan-nv/tests/hopper/kernels/moved.rs"]
 mod moved;
@@ -33,6 +34,7 @@ mod orders;
 mod programs;
 mod random;
 mod random_groups;
+mod random_loops;
 mod random_rings;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random_tiles;

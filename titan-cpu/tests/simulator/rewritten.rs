@@ -12,11 +12,11 @@ use super::rewriting::{Loops, Moved, Numbers, distinct};
 use super::rng::Rng;
 use super::ways::is_aligned;
 use super::{arguments, grid, program_grid};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
-use titan_core::driver::stages;
+use titan_core::driver::{Stages, stages};
 use titan_core::ir::{Kernel, OpKind, Scheduler};
 use titan_core::lower::lower;
 use titan_core::text::{parse_one, print};
@@ -43,6 +43,16 @@ const LIMIT: &str = "error[emu::limit]";
 type Left = Vec<Option<Vec<u8>>>;
 
 impl Subject {
+    /// A kernel for a machine; `None` if no schedule changes its loops.
+    pub(super) fn of(
+        (name, kernel, args, is_large): Source,
+        machine: &'static Machine,
+        made: &Stages,
+    ) -> Option<Subject> {
+        let loops = Loops::of(made, machine)?;
+        Some(Subject { name, loops, kernel, machine, args, is_large, wanted: OnceLock::new() })
+    }
+
     /// How often something is tried that is tried so often for kernels whose programs are fast.
     fn times(&self, n: usize) -> usize {
         if self.is_large { 1 } else { n }
@@ -94,7 +104,7 @@ impl Subject {
 }
 
 /// A kernel, its arguments, and whether its tiles are large.
-type Source = (String, Verified, Vec<sim::Arg>, bool);
+pub(super) type Source = (String, Verified, Vec<sim::Arg>, bool);
 
 fn parsed(name: &str, text: &str, extent: i64, is_large: bool) -> Source {
     let kernel = parse_one(text).unwrap_or_else(|e| panic!("{name}: {e:?}\n{text}"));
@@ -169,7 +179,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// The same kernel, which asks for a scheduler; `None` if it is not verified again with the conditions that were found for it.
-fn scheduled_by(kernel: &Verified, scheduler: Scheduler) -> Option<Verified> {
+pub(super) fn scheduled_by(kernel: &Verified, scheduler: Scheduler) -> Option<Verified> {
     let mut kernel = (**kernel).clone();
     kernel.sig.scheduler = Some(scheduler);
     verify(kernel).ok()
@@ -315,25 +325,27 @@ fn mistakes_of_the_rewriter_are_refused_at_every_kernel() {
 
 /// What became of schedules.
 #[derive(Debug, Default)]
-struct Counts {
-    tried: usize,
-    not_carried_out: BTreeMap<String, usize>,
-    accepted: usize,
+pub(super) struct Counts {
+    pub(super) tried: usize,
+    pub(super) not_carried_out: BTreeMap<String, usize>,
+    pub(super) accepted: usize,
     moved: usize,
     lowered: usize,
     verified: usize,
-    same: usize,
-    in_code: usize,
-    refused: BTreeSet<String>,
+    pub(super) same: usize,
+    pub(super) in_code: usize,
+    /// What the verifier of barrier programs says.
+    pub(super) refused: BTreeMap<String, usize>,
 }
 
 impl Counts {
     /// Runs what was made by a schedule that is accepted; what is wrong with it.
-    fn run(&mut self, subject: &Subject, made: &Kernel, number: usize) -> Option<String> {
+    pub(super) fn run(&mut self, subject: &Subject, made: &Kernel, number: usize) -> Option<String> {
         let program = subject.loops.program(made)?;
         self.lowered += 1;
         if let Err(errors) = barrier_program(&program) {
-            self.refused.extend(errors.first().map(|e| e.title.clone()));
+            let title = errors.first().map_or_else(String::new, |e| e.title.clone());
+            *self.refused.entry(title).or_default() += 1;
             return None;
         }
         self.verified += 1;

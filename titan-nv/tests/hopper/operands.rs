@@ -68,8 +68,15 @@ fn kernel(from: From, [m, n]: [u32; 2]) -> String {
     .replace("C, N)", &format!("C, {n})"))
 }
 
-/// Runs it on so many rows of q, rows of v and columns of v; `Err` says where it differs, or why it did not run.
-fn run(made: &Stages, [rows, steps, columns]: [usize; 3], tile: [u32; 2], options: &Options) -> Result<(), String> {
+/// Runs it on so many rows of q, tiles of rows of v and columns of v; `Err` says where it differs, or why it did not run. `operand` is the element of
+/// operand A in iteration j, from that of q and j.
+fn run(
+    made: &Stages,
+    [rows, steps, columns]: [usize; 3],
+    tile: [u32; 2],
+    operand: impl Fn(i32, i32) -> i32,
+    options: &Options,
+) -> Result<(), String> {
     let (rng, mut memory) = (&mut Rng::new(3), Memory::new());
     let q = upload(&mut memory, "q", Elem::F16, [rows, 64], rng);
     // The unit matrix.
@@ -85,7 +92,7 @@ fn run(made: &Stages, [rows, steps, columns]: [usize; 3], tile: [u32; 2], option
     let pitch = strides[0] as usize;
     let bytes = memory.read(o.at, rows * pitch * 4).map_err(|e| e.to_string())?;
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-        let of = |i: usize| (q.values[row * 64 + i % 64] + (i / 64) as i32) * v.values[i * columns + column];
+        let of = |i: usize| operand(q.values[row * 64 + i % 64], (i / 64) as i32) * v.values[i * columns + column];
         let (wanted, found) =
             (encode(Elem::F32, (0..64 * steps).map(of).sum()), &bytes[(row * pitch + column) * 4..][..4]);
         if found != wanted {
@@ -123,7 +130,7 @@ fn operands_that_iterations_compute_are_not_overwritten_in_flight() {
                     usize::from(ptx.lines().any(|line| line.contains("wgmma.mma_async") && line.contains("}, {")));
                 for options in test_depth::sample(orders(), 1) {
                     for steps in [1, 2, 5] {
-                        run(&made, [150, steps, 200], tile, &options).unwrap_or_else(|e| {
+                        run(&made, [150, steps, 200], tile, |q, j| q + j, &options).unwrap_or_else(|e| {
                             panic!("{from:?}, {tile:?}, {scheduler:?}, {steps} steps: {e}\n{text}")
                         });
                     }
@@ -132,4 +139,38 @@ fn operands_that_iterations_compute_are_not_overwritten_in_flight() {
         }
     }
     assert!(in_registers > test_depth::cases(16, 8), "{in_registers} kernels have operands in registers");
+}
+
+#[test]
+fn products_with_an_operand_that_a_loop_does_not_change_stay_in_flight() {
+    let head = kernel(From::Product, [128, 128]);
+    let (head, _) = head.split_once("%out, %last").unwrap();
+    let looped = |operand: &str, acc: &str, into: &str| {
+        format!(
+            "{into} = for %j = %zero to %steps step %one pipelined carry(%x = {acc}) : tile<128x128xf32> {{\n\
+             %vt = load_tile %v[%j, %n] or %h : tile<64x128xf16>\n%y = mma {operand}, %vt, %x : tile<128x128xf32>\ncontinue %y\n}}\n"
+        )
+    };
+    let computed = "%s = mma %qt, %kp, %sum : tile<128x64xf32>\n%p = cast %s : tile<128x64xf16>\n";
+    let end = "store_tile %o[%m, %n], %out\nreturn\n}\n";
+    let plain = format!("{head}{computed}{}{end}", looped("%p", "%acc", "%out"));
+    // The operand changes from one run of the inner loop to the next.
+    let nested = format!(
+        "{head}{computed}%two = const 2 : i32\n\
+         %out, %last = for %i = %zero to %two step %one carry(%all = %acc, %w = %p) : tile<128x128xf32>, tile<128x64xf16> {{\n\
+         {}%w2 = add %w, %ones : tile<128x64xf16>\ncontinue %in, %w2\n}}\n{end}",
+        looped("%w", "%all", "%in")
+    );
+    for (text, operand) in [(plain, (|q, _| q) as fn(i32, i32) -> i32), (nested, |q, _| 2 * q + 1)] {
+        for scheduler in [Scheduler::Rule, Scheduler::Swing] {
+            let made = scheduled_by(scheduler, &text);
+            assert_eq!(carried_in_flight(&made), 1, "{scheduler:?}\n{text}");
+            for options in test_depth::sample(orders(), 1) {
+                for steps in [1, 2, 5] {
+                    run(&made, [150, steps, 200], [128, 128], operand, &options)
+                        .unwrap_or_else(|e| panic!("{scheduler:?}, {steps} steps: {e}\n{text}"));
+                }
+            }
+        }
+    }
 }
