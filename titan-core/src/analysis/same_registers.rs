@@ -9,6 +9,7 @@
 //!
 //! Deliberately absent: tiles that loops and branches pass on, which are copied.
 
+use crate::collections::SortedSet;
 use crate::ir::{Block, Def, Kernel, LocalOp, NvOp, OpId, OpKind, TtgOp, Ty, Value};
 
 /// The values that may be in the registers of an operand: itself, what it is a part or another arrangement of, and the first of the MMAs that
@@ -31,6 +32,14 @@ pub(crate) fn of(kernel: &Kernel, operand: Value) -> Vec<Value> {
         }
     }
     found
+}
+
+/// Those of some operations that write registers of which MMAs read their operands until they are waited for.
+pub(crate) fn writers(kernel: &Kernel, mmas: impl Iterator<Item = OpId>, ops: &[OpId]) -> Vec<OpId> {
+    let operands = mmas.flat_map(|id| kernel.op(id).args.iter().take(2));
+    let read: SortedSet<Value> = operands.flat_map(|v| of(kernel, *v)).collect();
+    let writes = |v: &Value| read.contains(v) || read.contains(&home(kernel, *v));
+    ops.iter().copied().filter(|id| kernel.op(*id).results.iter().any(writes)).collect()
 }
 
 /// Whether the results of an operation may be in the registers of its operands.

@@ -169,6 +169,11 @@ impl Log {
         self.all.is_empty()
     }
 
+    /// Whether the modulo scheduler says what it has placed.
+    pub(super) fn is_by_swing(&self) -> bool {
+        self.all.iter().any(|(what, _)| matches!(what, Alternative::Swing { .. }))
+    }
+
     pub(super) fn extend(&mut self, more: Log) {
         more.all.into_iter().for_each(|(what, why)| self.add(what, why));
     }

@@ -13,7 +13,22 @@ use crate::pipeline::walk::Tiles;
 /// All notes about a kernel.
 pub(super) fn notes(kernel: &Kernel, made: &Made) -> Vec<String> {
     let chosen = chosen(kernel, &made.schedule, made.plan.target.name);
-    [made.plan.notes.clone(), chosen, made.log.told(), stores_waited(made)].concat()
+    [made.plan.notes.clone(), chosen, by_the_rule(made), made.log.told(), stores_waited(made)].concat()
+}
+
+/// The note about the loops that the rule has placed. The modulo scheduler says itself what it has placed, in the log.
+fn by_the_rule(made: &Made) -> Vec<String> {
+    let mut loops = 0;
+    made.scheduled.walk(&mut |_, op| {
+        let bodies = op.regions.iter().filter(|_| op.kind.is_loop());
+        let mut ops = bodies.flat_map(|body| &made.scheduled.block(*body).ops);
+        loops += usize::from(ops.any(|id| made.scheduled.op(*id).planned.is_some()));
+    });
+    if loops == 0 || made.log.is_by_swing() {
+        return Vec::new();
+    }
+    let placed = if loops == 1 { "1 loop is placed".to_owned() } else { format!("{loops} loops are placed") };
+    vec![format!("schedule(rule): {placed} by the rule")]
 }
 
 /// The choices of a schedule.

@@ -212,8 +212,8 @@ impl<'k> Two<'k> {
         let issued = issued(kernel, ops, second)?;
         let mut converting: SortedSet<OpId> = converting(kernel, ops, a, &issued).into_iter().collect();
         // What writes registers that the product reads until it is waited for, and what uses these tiles, comes behind that.
-        let writing = written(kernel, ops, second).into_iter().filter(|id| !issued.contains(id));
-        for id in writing.collect::<Vec<_>>() {
+        let writing = same_registers::writers(kernel, second.issues.iter().copied(), ops);
+        for id in writing.into_iter().filter(|id| !issued.contains(id)) {
             converting.insert(id);
             let users = kernel.op(id).results.iter().flat_map(|v| from(kernel, ops, *v));
             converting.extend(users.filter(|user| !issued.contains(user) && !of_second.contains(user)));
@@ -255,14 +255,6 @@ impl<'k> Two<'k> {
         order.sort_by_key(group);
         places(self.ops, &order, |id| u16::from(is_late(id)))
     }
-}
-
-/// The operations of a body that write registers of which the MMAs of a product read their operands.
-fn written(kernel: &Kernel, ops: &[OpId], product: &Product) -> SortedSet<OpId> {
-    let operands = product.issues.iter().flat_map(|id| kernel.op(*id).args.iter().take(2));
-    let read: SortedSet<Value> = operands.flat_map(|v| same_registers::of(kernel, *v)).collect();
-    let writes = |id: &OpId| kernel.op(*id).results.iter().any(|v| read.contains(v));
-    ops.iter().copied().filter(writes).collect()
 }
 
 /// Whether a name or number depends on a result that is not a name or number of the body itself.

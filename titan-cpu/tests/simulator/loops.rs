@@ -10,6 +10,7 @@ use super::rewritten::{self, Subject, scheduled_by};
 use super::rng::Rng;
 use super::ways::{self, compare, is_aligned};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use titan_core::driver::stages;
 use titan_core::ir::Scheduler;
 use titan_core::text::{parse_one, print};
@@ -86,7 +87,13 @@ impl Tally {
 fn random_loops_agree(scheduler: Scheduler, first: u64) {
     let n = test_depth::cases(1000, 12);
     let mut tally = Tally::default();
-    (first..first + n as u64).for_each(|seed| tally.kernel(seed, scheduler));
+    for seed in first..first + n as u64 {
+        // A panic of the compiler is told with its kernel.
+        if catch_unwind(AssertUnwindSafe(|| tally.kernel(seed, scheduler))).is_err() {
+            let text = random_loops::kernel(&mut Rng::new(seed)).text;
+            tally.wrong.push((text.len(), format!("seed {seed}, {scheduler:?}: a panic\n{text}")));
+        }
+    }
     let Tally { compared, refused, scheduled, moved, wrong } = &tally;
     println!("{n} loops: {compared:?}\nrefused: {refused:#?}\n{scheduled} with schedules: {moved:#?}");
     let shortest = wrong.iter().min().map_or("", |(_, what)| what);

@@ -5,8 +5,9 @@ use super::harness::orders;
 use super::lowered::{encode, launch, upload};
 use super::placed::scheduled_by;
 use titan_core::driver::Stages;
-use titan_core::ir::{Elem, Scheduler, Ty};
+use titan_core::ir::{Block, Elem, Kernel, NvOp, OpId, OpKind, Planned, Scheduler, Ty};
 use titan_core::launch::abi::GpuArg;
+use titan_core::pipeline::modulo::expand;
 use titan_nv::emu::{Memory, Options};
 use titan_sim::engine::Rng;
 
@@ -173,4 +174,34 @@ fn products_with_an_operand_that_a_loop_does_not_change_stay_in_flight() {
             }
         }
     }
+}
+
+#[test]
+fn a_schedule_that_makes_an_operand_in_another_stage_than_its_product_is_refused() {
+    let made = scheduled_by(Scheduler::Rule, &kernel(From::Converted, [64, 64]));
+    let mut kernel = made.laid_out;
+    let bodies = kernel.ops.iter().filter(|op| op.kind.is_loop()).flat_map(|op| op.regions.clone());
+    let of_mma = |kernel: &Kernel, id: OpId| kernel.op(id).kind == OpKind::Nv(NvOp::Wgmma);
+    let with_product = |body: &Block| kernel.block(*body).ops.iter().any(|id| of_mma(&kernel, *id));
+    let body = bodies.filter(with_product).last().expect("a loop with a product");
+    let (_, ops) = kernel.block(body).ops.split_last().map(|(end, ops)| (*end, ops.to_vec())).expect("a body");
+    let part = ops.iter().copied().find(|id| {
+        let result = kernel.op(*id).results.first().copied();
+        let is_operand = |mma: &OpId| of_mma(&kernel, *mma) && kernel.op(*mma).args.first().copied() == result;
+        result.is_some() && ops.iter().any(is_operand)
+    });
+    let part = part.expect("an operand in registers");
+    for (stage, refused) in [(1, false), (0, true)] {
+        for (order, id) in ops.iter().enumerate() {
+            // What the part is taken of is executed before it.
+            let stage = if *id == part { stage } else { u16::from(order > place(&ops, part)) };
+            kernel.ops[id.index()].planned = Some(Planned { stage, order: order as u16 });
+        }
+        let told = expand(&kernel).err().map(|why| why.message).unwrap_or_default();
+        assert_eq!(told.contains("operand A of an MMA, in another stage"), refused, "{told}");
+    }
+}
+
+fn place(ops: &[OpId], id: OpId) -> usize {
+    ops.iter().position(|other| *other == id).expect("an operation of the body")
 }

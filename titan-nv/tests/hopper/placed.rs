@@ -98,3 +98,14 @@ fn no_product_is_passed_on_in_flight_to_an_iteration_that_begins_anew() {
     let in_flight = carried_in_flight(&made);
     assert!(products > 0 && in_flight == 0, "{products} products, {in_flight} passed on in flight");
 }
+
+#[test]
+fn the_notes_of_a_kernel_say_which_scheduler_placed_its_loops() {
+    let machine = Machine::from_name("sm_90a").expect("it is known");
+    let text = lowered::kernel(&PLAIN);
+    for (scheduler, says) in [(Scheduler::Rule, "schedule(rule): "), (Scheduler::Swing, "schedule(swing): ")] {
+        let variants = compile(&verified(scheduler, &text), machine, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let notes: Vec<_> = variants[0].notes.iter().filter(|note| note.starts_with("schedule(")).collect();
+        assert!(matches!(notes[..], [note] if note.starts_with(says)), "{notes:?}");
+    }
+}

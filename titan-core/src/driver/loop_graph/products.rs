@@ -15,8 +15,7 @@
 use super::super::order::is_in_flight;
 use super::costs::{product, waited};
 use crate::analysis::same_registers;
-use crate::collections::SortedSet;
-use crate::ir::{Kernel, LocalOp, NvOp, OpId, OpKind, Ty, Value};
+use crate::ir::{Kernel, LocalOp, NvOp, OpId, OpKind, Ty};
 use crate::pipeline::modulo::{Dependence, Dependent, Why};
 use crate::schedule::graph::{DraftEdge, DraftOp};
 
@@ -95,11 +94,8 @@ fn ends(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], wait: OpId) -> V
 /// The operations of a body that write registers of which the MMAs of a product read their operands.
 fn written(kernel: &Kernel, of: &Dependent, members: &[Vec<OpId>], product: Option<usize>) -> Vec<OpId> {
     let group = product.and_then(|at| members.get(at)).map_or(&[][..], Vec::as_slice);
-    let mmas = group.iter().map(|id| kernel.op(*id)).filter(|op| is_in_flight(op));
-    let read: SortedSet<Value> =
-        mmas.flat_map(|op| op.args.iter().take(2)).flat_map(|v| same_registers::of(kernel, *v)).collect();
-    let writes = |v: &Value| read.contains(v) || read.contains(&same_registers::home(kernel, *v));
-    of.ops.iter().copied().filter(|id| kernel.op(*id).results.iter().any(writes)).collect()
+    let mmas = group.iter().copied().filter(|id| is_in_flight(kernel.op(*id)));
+    same_registers::writers(kernel, mmas, &of.ops)
 }
 
 /// Products that are added to the result of another product of the iteration take its registers, and so does what waits for a product in flight.

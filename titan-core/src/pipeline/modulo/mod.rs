@@ -56,7 +56,7 @@ mod steady;
 
 use super::edit::Edit;
 use crate::collections::SortedMap;
-use crate::ir::{Block, ForKind, Kernel, OpId, OpKind, Planned};
+use crate::ir::{Block, Def, ForKind, Kernel, NvOp, OpId, OpKind, Planned, Ty};
 pub use check::{Dependence, Dependent, Why, check, dependences};
 pub(crate) use early::{fills, may_be_guarded};
 use steady::Steady;
@@ -93,7 +93,11 @@ pub fn expand(kernel: &Kernel) -> Result<Kernel, Violation> {
     // expanded once, and expansion makes no loop with a schedule, so this ends. Numbers of operations stay valid:
     // `Edit` only appends, and renumbering is left to `canonical`.
     for looped in loops.into_iter().rev() {
-        edit = Steady::new(edit, looped)?.expand()?;
+        let made = Steady::new(edit, looped).and_then(Steady::expand);
+        // What was put before an inner loop is no operation of this kernel: what is wrong with that is told of the loop around it.
+        let told =
+            |why: Violation| if why.op.index() < kernel.ops.len() { why } else { Violation { op: looped, ..why } };
+        edit = made.map_err(told)?;
     }
     let mut made = edit.kernel;
     for op in &mut made.ops {
@@ -133,6 +137,12 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<(u16, early::Be
     if stages > 1 && is_left(kernel, looped) {
         return at(looped, "the schedule has several stages for a loop that is left early");
     }
+    if let Some(part) = apart(kernel, ops) {
+        return at(
+            part,
+            "the schedule executes this operation, which makes operand A of an MMA, in another stage than the MMA",
+        );
+    }
     // With stages 0, 1, 2 the leads are 2, 1, 0: iteration i of the steady loop executes stage 0 for iteration i + 2,
     // stage 1 for i + 1, stage 2 for i.
     let lead = |id: &OpId| kernel.op(*id).planned.map_or(0, |planned| stages - 1 - planned.stage);
@@ -141,6 +151,26 @@ fn stages(kernel: &Kernel, looped: OpId, ops: &[OpId]) -> Result<(u16, early::Be
     }
     let ops: Vec<(OpId, u16)> = ops.iter().map(|id| (*id, lead(id))).collect();
     Ok((stages - 1, early::beyond(kernel, &ops)?))
+}
+
+/// What makes operand A in registers of an asynchronous MMA of the same body, in another stage. The words that such an MMA reads are written where the
+/// operand is made, and are no value that a loop could carry.
+fn apart(kernel: &Kernel, ops: &[OpId]) -> Option<OpId> {
+    let stage = |id: OpId| kernel.op(id).planned.map(|planned| planned.stage);
+    for id in ops {
+        let mut inside = vec![*id];
+        kernel.op(*id).regions.iter().for_each(|region| kernel.walk_block(*region, &mut |id, _| inside.push(id)));
+        for mma in inside.into_iter().map(|id| kernel.op(id)).filter(|op| op.kind == OpKind::Nv(NvOp::Wgmma)) {
+            let Some(a) = mma.args.first().filter(|a| matches!(kernel.ty(**a), Ty::Tile(..))) else { continue };
+            if let Def::Result(maker, _) = kernel.value(*a).def
+                && ops.contains(&maker)
+                && stage(maker) != stage(*id)
+            {
+                return Some(maker);
+            }
+        }
+    }
+    None
 }
 
 /// Whether a loop may be left, or an iteration of it ended, by other operations than the end of its body; its schedule then has one stage.

@@ -99,7 +99,7 @@ fn compared(before: &Kernel, after: &Kernel, recorded: Option<i32>) -> Checked<S
         return refuse(OpId::new(0), "its signature, rings, roles or layouts are others");
     }
     if let Some(product) = registers::moved_in_flight(after) {
-        let op = after.op(product).origin.map_or(product, |origin| origin.op);
+        let op = after.op(product).origin.map_or(OpId::new(0), |origin| origin.op);
         return refuse(
             op,
             "its product is in flight at the end of an iteration, and the next one does not continue it",
