@@ -102,39 +102,48 @@ impl Units {
     }
 }
 
-/// The numbers of operations that may stay in flight: ISA §12.5, `S_WAITCNT`.
-fn counts(inst: &Inst) -> Option<[usize; 2]> {
-    match inst.operands() {
-        [Operand::Imm(bits)] if inst.row().name == "s_waitcnt" => {
-            let bits = bits.cast_unsigned() as usize;
-            Some([bits & 15 | (bits >> 14 & 3) << 4, bits >> 8 & 15])
-        }
-        _ => None,
-    }
+/// What matters about an instruction.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    engine: Option<(Engine, u64)>,
+    /// The numbers of operations that may stay in flight: ISA §12.5, `S_WAITCNT`.
+    counts: Option<[usize; 2]>,
+    /// The wait states of an instruction that only waits.
+    states: u64,
+    unit: Unit,
+    is_barrier: bool,
 }
 
-/// The wait states of an instruction that only waits.
-fn states(inst: &Inst) -> u64 {
-    match inst.operands() {
-        [Operand::Imm(n)] if inst.row().name == "s_nop" => u64::from(n.unsigned_abs()) + 1,
-        _ => 0,
+impl Step {
+    fn of(inst: &Inst) -> Step {
+        let row = inst.row();
+        let (mut counts, mut states) = (None, 0);
+        match (row.name, inst.operands()) {
+            ("s_waitcnt", [Operand::Imm(bits)]) => {
+                let bits = bits.cast_unsigned() as usize;
+                counts = Some([bits & 15 | (bits >> 14 & 3) << 4, bits >> 8 & 15]);
+            }
+            ("s_nop", [Operand::Imm(n)]) => states = u64::from(n.unsigned_abs()) + 1,
+            (_, _) => {}
+        }
+        Step { engine: occupies(inst), counts, states, unit: row.unit, is_barrier: row.name == "s_barrier" }
     }
 }
 
 impl Wave {
     /// When an instruction is issued, and why not before.
-    fn start(&self, inst: &Inst, units: &mut Units) -> (u64, Option<Stall>) {
+    fn start(&self, step: &Step, units: &mut Units) -> (u64, Option<Stall>) {
         let later = |time: u64, why: Stall| if time > self.ready { (time, Some(why)) } else { (self.ready, None) };
         // The last of the operations that must be complete: they complete in order.
         let until = |counter: usize, left: usize| {
             let queue = &self.flight[counter];
             queue.len().checked_sub(left + 1).and_then(|at| queue.get(at)).copied().unwrap_or(0)
         };
-        if let Some([memory, local]) = counts(inst) {
+        if let Some([memory, local]) = step.counts {
             let (memory, local) = (until(0, memory), until(1, local));
             return if memory > local { later(memory, Stall::Memory) } else { later(local, Stall::Local) };
         }
-        match occupies(inst) {
+        match step.engine {
             Some((Engine::Local, _)) => later(until(1, COUNTED[1] - 1), Stall::Local),
             Some((Engine::Memory, _)) => later(until(0, COUNTED[0] - 1), Stall::Memory),
             Some((engine, _)) => later(*units.of(engine), Stall::Unit),
@@ -143,7 +152,7 @@ impl Wave {
     }
 
     /// Issues an instruction.
-    fn issue(&mut self, inst: &Inst, at: u64, units: &mut Units, sharing: Sharing) {
+    fn issue(&mut self, step: &Step, at: u64, units: &mut Units, sharing: Sharing) {
         self.ready = at + ISSUE;
         self.next += 1;
         for queue in &mut self.flight {
@@ -151,42 +160,40 @@ impl Wave {
                 queue.pop_front();
             }
         }
-        let occupied = occupies(inst);
-        if let Some((engine, clocks)) = occupied {
+        if let Some((engine, clocks)) = step.engine {
             let free = units.of(engine);
             let begin = at.max(*free);
             *free = begin + if engine.is_of_simd() { clocks } else { clocks * sharing.simds };
             let (counter, latency) = match engine {
                 Engine::Memory => (0, MEMORY_LATENCY),
                 Engine::Local => (1, LOCAL_LATENCY),
-                Engine::Scalar if inst.row().unit == Unit::Smem => (1, LOCAL_LATENCY),
+                Engine::Scalar if step.unit == Unit::Smem => (1, LOCAL_LATENCY),
                 Engine::Matrix | Engine::Vector | Engine::Scalar => return,
             };
             let done = (*free + latency).max(self.flight[counter].back().copied().unwrap_or(0));
             self.flight[counter].push_back(done);
             return;
         }
-        let idle = states(inst);
-        if idle > 0 {
-            self.ready = at + ISSUE * idle;
-            self.stalls[Stall::States as usize] += ISSUE * idle;
+        if step.states > 0 {
+            self.ready = at + ISSUE * step.states;
+            self.stalls[Stall::States as usize] += ISSUE * step.states;
         }
-        if inst.row().unit == Unit::Branch {
+        if step.unit == Unit::Branch {
             self.ready = at + BRANCH;
         }
-        self.at_barrier = inst.row().name == "s_barrier";
+        self.at_barrier = step.is_barrier;
     }
 }
 
 /// Executes so many iterations; the time at the end, and the stalls of all waves.
-fn run(insts: &[Inst], sharing: Sharing, turns: usize) -> (u64, [u64; 5]) {
+fn run(steps: &[Step], sharing: Sharing, turns: usize) -> (u64, [u64; 5]) {
     let mut waves = vec![Wave::default(); usize::try_from(sharing.waves.max(1)).unwrap_or(1)];
     let mut units = Units::default();
-    let all = insts.len() * turns;
+    let all = steps.len() * turns;
     loop {
         let mut first: Option<(u64, u64, usize, Option<Stall>)> = None;
         for (number, wave) in waves.iter().enumerate().filter(|(_, wave)| wave.next < all && !wave.at_barrier) {
-            let (start, why) = wave.start(&insts[wave.next % insts.len()], &mut units);
+            let (start, why) = wave.start(&steps[wave.next % steps.len()], &mut units);
             // Of those that could issue at once, the one that has waited longest.
             if first.is_none_or(|(time, ready, ..)| (start, wave.ready) < (time, ready)) {
                 first = Some((start, wave.ready, number, why));
@@ -197,8 +204,8 @@ fn run(insts: &[Inst], sharing: Sharing, turns: usize) -> (u64, [u64; 5]) {
             if let Some(why) = why {
                 wave.stalls[why as usize] += start - ready;
             }
-            let inst = &insts[wave.next % insts.len()];
-            wave.issue(inst, start, &mut units, sharing);
+            let step = &steps[wave.next % steps.len()];
+            wave.issue(step, start, &mut units, sharing);
             continue;
         }
         let Some(together) = waves.iter().filter(|wave| wave.at_barrier).map(|wave| wave.ready).max() else { break };
@@ -218,11 +225,12 @@ fn run(insts: &[Inst], sharing: Sharing, turns: usize) -> (u64, [u64; 5]) {
 #[must_use]
 pub fn of_loop(insts: &[Inst], sharing: Sharing) -> Issue {
     /// Iterations before those that count, and with them.
-    const TURNS: [usize; 2] = [2, 6];
+    const TURNS: [usize; 2] = [2, 4];
     if insts.is_empty() {
         return Issue::default();
     }
-    let [(start, before), (end, after)] = TURNS.map(|turns| run(insts, sharing, turns));
+    let steps: Vec<Step> = insts.iter().map(Step::of).collect();
+    let [(start, before), (end, after)] = TURNS.map(|turns| run(&steps, sharing, turns));
     let counted = (TURNS[1] - TURNS[0]) as u64;
     let stalls = std::array::from_fn(|why| (after[why] - before[why]) / (counted * sharing.waves.max(1)));
     Issue { clocks: (end - start) / counted, stalls }
@@ -234,6 +242,7 @@ pub fn once(insts: &[Inst], sharing: Sharing) -> Issue {
     if insts.is_empty() {
         return Issue::default();
     }
-    let (clocks, stalls) = run(insts, sharing, 1);
+    let steps: Vec<Step> = insts.iter().map(Step::of).collect();
+    let (clocks, stalls) = run(&steps, sharing, 1);
     Issue { clocks, stalls: stalls.map(|all| all / sharing.waves.max(1)) }
 }

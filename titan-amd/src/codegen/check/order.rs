@@ -15,12 +15,12 @@
 //! location has the same writer, or nobody reads it before it is written again. A write of some lanes, of a part of a register of pieces, reads what it keeps.
 //!
 //! **Memory.** The contents of global memory, and those of the local data share, are a location each. A load reads its memory; so loads of one memory may
-//! change places, and accesses of different memories, but no access and a store to the same memory, whatever their addresses. That suffices for what
-//! the wave itself sees: hardware performs the operations of a lane on one memory in the order of issue (ISA §4.4; scalar loads, which may not see a store before
-//! them, keep their order with stores as well). What other waves see of several accesses depends on their order only where these waves and this one
-//! synchronize: by barriers, atomic operations, accesses with a scope, and control of caches, before which this wave waits. Each of these, and every instruction
-//! that is not known to be one of those above, reads and writes all memories, so that nothing passes it: the lane IR has no ordered accesses but
-//! these, and accesses of different waves to one place without them are races, whose results it leaves open.
+//! change places, and accesses of different memories, but no access and a store to the same memory, whatever their addresses. So each access of the
+//! wave is issued after the same stores to its memory as before, and before the same ones. What other waves see of several accesses depends on their order
+//! only where these waves and this one synchronize: by barriers, waits, atomic operations, accesses with a scope, and control of caches. Each of these, and every
+//! instruction that is not known to be one of those above, reads and writes all memories, so that no access passes it. The lane IR orders
+//! accesses of different waves by nothing else on this machine (its releases and acquires are not selected), and accesses to one place that nothing orders are
+//! races, whose results it leaves open.
 //!
 //! **Lanes and state.** Vector instructions read the mask of active lanes; so each is executed by the same lanes. What writes the mode or other hidden state reads and
 //! writes a location that all instructions read. Branches end their blocks.

@@ -20,11 +20,10 @@ use crate::model::units::{ENGINES, Engine};
 const RESERVE: Words = [6, 8];
 
 /// The state between two instructions.
-struct Order<'a> {
-    insts: &'a [Inst],
+struct Order {
     graph: Graph,
     work: Vec<Work>,
-    pressure: Pressure<'a>,
+    pressure: Pressure,
     ceilings: Words,
     /// The next clock at which an instruction is issued.
     now: u64,
@@ -39,60 +38,79 @@ struct Order<'a> {
     /// The time of the last wait: what had arrived then needs no other one.
     waited: u64,
     left: Vec<usize>,
-    open: Vec<usize>,
+    open: Vec<Ready>,
     out: Vec<usize>,
 }
 
 /// Instructions are compared by this; the least is taken.
 type Key = (u64, bool, u8, usize);
 
-impl Order<'_> {
-    /// When an instruction could be issued, whether that is a new wait, and whether there are wait states before it.
-    fn start(&self, at: usize) -> (u64, bool, bool) {
-        let (mut start, mut waits, mut idle) = (self.now, false, 0);
+/// When an instruction whose operands are computed may be issued.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ready {
+    at: usize,
+    /// The clock at which all operands are there.
+    clock: u64,
+    /// When the last of the data arrive for which there is a wait.
+    arrives: u64,
+    /// The least number that it may have among those that are issued, wait states included.
+    place: u64,
+}
+
+impl Order {
+    fn ready(&self, at: usize) -> Ready {
+        let mut ready = Ready { at, ..Ready::default() };
         for before in &self.graph.before[at] {
             let issued = self.issued[before.inst].unwrap_or(0);
             let of = &self.work[before.inst];
-            let time = match self.arrives[before.inst].filter(|_| before.flows) {
+            let clock = match self.arrives[before.inst].filter(|_| before.flows) {
                 Some(arrives) => {
-                    waits |= arrives > self.waited;
+                    ready.arrives = ready.arrives.max(arrives);
                     arrives
                 }
                 None if before.flows => {
-                    let since = self.placed - self.places[before.inst] - 1;
-                    idle = idle.max(of.states(&self.work[at]).saturating_sub(since));
+                    let place = self.places[before.inst] + 1 + of.states(&self.work[at]);
+                    ready.place = ready.place.max(place);
                     issued + of.until(&self.work[at])
                 }
                 None => issued + ISSUE,
             };
-            start = start.max(time);
+            ready.clock = ready.clock.max(clock);
         }
-        match self.work[at].engine {
+        ready
+    }
+
+    /// When an instruction could be issued, whether that is a new wait, and the wait states before it.
+    fn start(&self, ready: &Ready) -> (u64, bool, u64) {
+        let idle = ready.place.saturating_sub(self.placed);
+        let mut start = ready.clock.max(self.now + ISSUE * idle);
+        match self.work[ready.at].engine {
             Some((engine @ (Engine::Matrix | Engine::Vector | Engine::Scalar | Engine::Local), _)) => {
                 start = start.max(self.free[engine as usize]);
             }
             // Loads of vector memory queue up: what computes the address of the next one need not live meanwhile.
             Some((Engine::Memory, _)) | None => {}
         }
-        (start.max(self.now + ISSUE * idle), waits, idle > 0)
+        (start, ready.arrives > self.waited, idle)
     }
 
-    fn key(&self, at: usize) -> Key {
-        let (start, waits, idles) = self.start(at);
-        let class = match self.work[at].engine {
+    fn key(&self, ready: &Ready) -> Key {
+        let (start, waits, idle) = self.start(ready);
+        let work = &self.work[ready.at];
+        let class = match work.engine {
             Some((Engine::Matrix, _)) => 0,
             Some((Engine::Local | Engine::Memory, _)) => 1,
-            Some((Engine::Vector | Engine::Scalar, _)) | None if self.work[at].sets_mask() => 1,
+            Some((Engine::Vector | Engine::Scalar, _)) | None if work.sets_mask() => 1,
             Some((Engine::Vector | Engine::Scalar, _)) | None => 2,
         };
-        (start, waits || idles, class, at)
+        (start, waits || idle > 0, class, ready.at)
     }
 
     /// Whether the registers that live with an instruction keep the ceilings.
     fn fits(&self, at: usize) -> bool {
-        let [mut more, mut fewer] = self.pressure.change(&self.insts[at]);
+        let [mut more, mut fewer] = self.pressure.change(at);
         for start in self.graph.starts[at].iter().filter(|start| self.issued[**start].is_none()) {
-            let [begun, ended] = self.pressure.change(&self.insts[*start]);
+            let [begun, ended] = self.pressure.change(*start);
             for file in 0..more.len() {
                 // The instruction that writes the register first has counted it, too.
                 more[file] = more[file].max(begun[file]);
@@ -105,16 +123,15 @@ impl Order<'_> {
         })
     }
 
-    fn issue(&mut self, at: usize) {
+    fn issue(&mut self, ready: &Ready) {
+        let at = ready.at;
         for start in self.graph.starts[at].clone() {
             if self.issued[start].is_none() {
                 self.place(start);
             }
         }
-        let (start, waits, idles) = self.start(at);
-        if idles {
-            self.placed += (start - self.now) / ISSUE;
-        }
+        let (start, waits, idle) = self.start(ready);
+        self.placed += idle;
         if waits {
             self.waited = start;
         }
@@ -131,14 +148,14 @@ impl Order<'_> {
         for next in self.graph.after[at].clone() {
             self.left[next] -= 1;
             if self.left[next] == 0 {
-                self.open.push(next);
+                self.open.push(self.ready(next));
             }
         }
     }
 
     fn place(&mut self, at: usize) {
         self.issued[at] = Some(self.now);
-        self.pressure.step(&self.insts[at]);
+        self.pressure.step(at);
         self.out.push(at);
     }
 }
@@ -162,7 +179,6 @@ pub(super) fn ordered(code: &Code, locations: &Locations, insts: &[Inst], ends: 
     let left: Vec<usize> = graph.before.iter().map(Vec::len).collect();
     let is_start = |at: &usize| insts[*at].kind == Kind::Start;
     let mut order = Order {
-        insts,
         work: insts.iter().map(|inst| Work::of(file, inst, aim.sharing)).collect(),
         pressure: Pressure::new(code, insts, ends),
         ceilings: aim.ceilings,
@@ -173,18 +189,18 @@ pub(super) fn ordered(code: &Code, locations: &Locations, insts: &[Inst], ends: 
         placed: 0,
         arrives: vec![None; n],
         waited: 0,
-        open: (0..n).filter(|at| left[*at] == 0 && !is_start(at)).collect(),
+        open: (0..n).filter(|at| left[*at] == 0 && !is_start(at)).map(|at| Ready { at, ..Ready::default() }).collect(),
         left,
         out: Vec::with_capacity(n),
         graph,
     };
     // This ends: an instruction is placed in each round, since the first that is left is open.
-    while let Some(first) = order.open.iter().copied().min() {
-        let may = |at: &&usize| **at == first || order.fits(**at);
-        let chosen = order.open.iter().filter(may).map(|at| order.key(*at)).min();
-        let at = chosen.map_or(first, |(.., at)| at);
-        order.open.retain(|other| *other != at);
-        order.issue(at);
+    while let Some(first) = order.open.iter().map(|ready| ready.at).min() {
+        let may = |(_, ready): &(usize, &Ready)| ready.at == first || order.fits(ready.at);
+        let all = order.open.iter().enumerate().filter(may);
+        let Some((place, _)) = all.min_by_key(|(_, ready)| order.key(ready)) else { break };
+        let ready = order.open.swap_remove(place);
+        order.issue(&ready);
     }
     let late = (0..n).filter(|at| order.issued[*at].is_none()).collect::<Vec<_>>();
     order.out.extend(late);

@@ -25,8 +25,8 @@
 //! different memories; none passes a barrier, a wait, or an atomic operation, by which other waves learn what this one did. `check::order` shows it for each kernel.
 //!
 //! **Why it never makes a kernel worse.** The code is allocated, and waits are inserted, in both orders. A loop keeps the given order if the other one has more
-//! instructions, with waits and wait states, or takes no fewer clocks in [`crate::model::issue`]; all of the code does if registers leave room for fewer waves
-//! or are copied more often. So the limit of registers is what the allocation says; the count of living words here only makes a success likely.
+//! instructions, with waits and wait states, or takes no fewer clocks in [`crate::model::issue`]; code outside of loops, if it has more instructions; and all of the code,
+//! if registers leave room for fewer waves or are copied more often, or the clocks of all loops and of what is outside do not become fewer. So the limit of registers is what the allocation says; the count of living words here only makes a success likely.
 //!
 //! **Why it ends.** A block is put in order by one instruction in each round. There are at most two ceilings of registers, and two rounds for each, of
 //! which the second one leaves out what the first one made worse.
@@ -127,7 +127,8 @@ pub(crate) fn improved(given: Version, machine: &Machine, threads: u32) -> Resul
             let Some(other) = version(&given, &kept, aim, machine, threads)? else { break };
             let after = runs(&other.code, sharing)?;
             let worse = |(old, new): &(&Run, &Run)| {
-                old != new && (new.instructions > old.instructions || new.clocks >= old.clocks)
+                let gains = new.depth == 0 || new.clocks < old.clocks;
+                old != new && (new.instructions > old.instructions || !gains)
             };
             let worse: Vec<&Run> = before.iter().zip(&after).filter(worse).map(|(old, _)| old).collect();
             if worse.is_empty() && before.len() == after.len() && clocks(&after) < clocks(&before) {
