@@ -75,7 +75,7 @@ pub struct Emitted {
 /// # Errors
 /// [`EmitError`]: the function breaks a rule of the lane IR, needs an operation that the machine lacks, or more than it has.
 pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
-    emitted(func, machine, true)
+    emitted(func, machine, Ordering::Best)
 }
 
 /// The same without list scheduling: each block has the order of the lane IR. It is what [`emit`] is compared with.
@@ -83,33 +83,62 @@ pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
 /// # Errors
 /// Those of [`emit`].
 pub fn emit_in_given_order(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
-    emitted(func, machine, false)
+    emitted(func, machine, Ordering::Given)
 }
 
-fn emitted(func: &Func, machine: &Machine, reorders: bool) -> Result<Emitted, EmitError> {
+/// The same with an order of the caller's: of the code on virtual registers with the order of the lane IR, it makes that with another one. Tests execute what
+/// [`check::order`] accepts.
+///
+/// # Errors
+/// Those of [`emit`], and what [`check::order`] says of the order.
+pub fn emit_in_order_by(func: &Func, machine: &Machine, order: &dyn Fn(&Code) -> Code) -> Result<Emitted, EmitError> {
+    emitted(func, machine, Ordering::By(order))
+}
+
+/// The order of the instructions of a block.
+#[derive(Clone, Copy)]
+enum Ordering<'a> {
+    /// The one of list scheduling, if it is better.
+    Best,
+    /// The one of the lane IR.
+    Given,
+    /// Another one.
+    By(&'a dyn Fn(&Code) -> Code),
+}
+
+fn emitted(func: &Func, machine: &Machine, ordering: Ordering<'_>) -> Result<Emitted, EmitError> {
     limits(func, machine)?;
     lane::verify(func).map_err(EmitError::Lane)?;
-    generate(func, machine, reorders).map_err(|fault| fault.outside(func, machine.name))
+    generate(func, machine, ordering).map_err(|fault| fault.outside(func, machine.name))
 }
 
-fn generate(func: &Func, machine: &Machine, reorders: bool) -> Result<Emitted, Fault> {
+fn generate(func: &Func, machine: &Machine, ordering: Ordering<'_>) -> Result<Emitted, Fault> {
     let selected = select::select(func, machine.name, true)?;
     let guarded = selected.guarded;
-    match generated(func, machine, selected, reorders) {
+    match generated(func, machine, selected, ordering) {
         // The blocks behind the end are farther away than any others, and a branch may not reach them.
         Err(Fault::Limit(..)) if guarded => {
-            generated(func, machine, select::select(func, machine.name, false)?, reorders)
+            generated(func, machine, select::select(func, machine.name, false)?, ordering)
         }
         other => other,
     }
 }
 
-fn generated(func: &Func, machine: &Machine, mut selected: select::Selected, reorders: bool) -> Result<Emitted, Fault> {
+fn generated(
+    func: &Func,
+    machine: &Machine,
+    mut selected: select::Selected,
+    ordering: Ordering<'_>,
+) -> Result<Emitted, Fault> {
     conditions::fuse(&mut selected.code);
     clean::clean(&mut selected.code);
     let allocated = allocated(&mut selected.code, machine, func.threads)?;
     let given = Version::new(selected.code, allocated, order::sharing(machine, func.threads));
-    let best = if reorders { order::improved(given, machine, func.threads)? } else { given };
+    let best = match ordering {
+        Ordering::Best => order::improved(given, machine, func.threads)?,
+        Ordering::Given => given,
+        Ordering::By(order) => order::in_order(order(&given.selected), &given, machine, func.threads)?,
+    };
     let Version { selected: ordered, allocated, code } = best;
     if cfg!(debug_assertions) {
         check::registers::check(&ordered, &allocated.code).map_err(Fault::Defect)?;

@@ -1,13 +1,16 @@
 //! The checker of moved instructions: instructions of compiled kernels that change places with their neighbours.
 
 use crate::kernels::attention::causal_attention;
-use crate::launch::{emitted, machine};
-use crate::nests::functions;
+use crate::kernels::both::Launch;
+use crate::launch::{Ready, emitted, machine, orders};
+use crate::machine::Rng;
+use crate::nests::{arguments, functions};
 use titan_amd::codegen::check::order::check;
-use titan_amd::codegen::emit_in_given_order;
-use titan_amd::codegen::machine_ir::{Code, Inst, Kind, Operand};
+use titan_amd::codegen::machine_ir::{Block, Code, Inst, Kind, Operand};
+use titan_amd::codegen::{emit_in_given_order, emit_in_order_by};
 use titan_amd::isa::{Access, Implicit, Operand as Isa, Row, Unit};
 use titan_core::driver::stages;
+use titan_core::lane::shared::place;
 use titan_core::lane::{Builder, Func, OpKind, Space};
 use titan_core::launch::abi::Slot;
 
@@ -146,9 +149,12 @@ fn exchanged(code: &Code, block: usize, at: usize) -> Code {
 /// Accesses of both memories side by side, and barriers among them.
 fn memories() -> Func {
     let mut b = Builder::new("memories", vec![Slot::Address(0), Slot::Address(1)], 64, 64);
+    let buffer = b.buffer("words", 1024, 0);
+    let base = b.one(OpKind::Buffer(buffer), &[]);
     let (thread, bytes) = (b.one(OpKind::ThreadId, &[]), b.i32(16));
     let offset = b.one(OpKind::MulWide { signed: false }, &[thread, bytes]);
     let local = b.mul(thread, bytes);
+    let local = b.add(base, local);
     let [from, to] = [0, 1].map(|slot| {
         let base = b.one(OpKind::Slot(slot), &[]);
         b.add(base, offset)
@@ -161,6 +167,8 @@ fn memories() -> Func {
             OpKind::Store { space, bytes, n, offset, masked }
         }
     };
+    let all = OpKind::Store { space: Space::Shared, bytes: 4, n: 4, offset: 0, masked: false };
+    b.op(all, &[local, thread, bytes, thread, local]);
     let mut sums = Vec::new();
     for turn in 0..4 {
         let x = b.one(word(true, Space::Global, 4 * turn), &[from]);
@@ -176,7 +184,9 @@ fn memories() -> Func {
         b.op(word(false, Space::Global, 4 * turn), &[to, sum]);
     }
     b.terminate(OpKind::Return, &[]);
-    Func { shared_bytes: 1024, ..b.finish().expect("well typed") }
+    let mut func = b.finish().expect("well typed");
+    place(&mut func);
+    func
 }
 
 #[test]
@@ -208,6 +218,69 @@ fn neighbours_that_need_each_other_do_not_change_places() {
     for why in registers.into_iter().chain([Why::Memory, Why::Ordered, Why::Loads, Why::Memories]) {
         assert!(tried.get(&why).is_some_and(|n| *n > 2), "{why:?}: {tried:?}");
     }
+}
+
+/// The code with instructions moved at random within their blocks, as far as the checker allows.
+fn moved(code: &Code, tries: u32, rng: &mut Rng) -> (Code, u32) {
+    let (mut code, mut accepted) = (code.clone(), 0);
+    let blocks: Vec<Block> = code.order.iter().copied().filter(|block| code.insts(*block).len() > 2).collect();
+    for _ in 0..tries {
+        let block = rng.of(&blocks);
+        let n = code.insts(block).len();
+        let (from, by) = (rng.below(n as u32) as usize, 1 + rng.below(16) as usize);
+        let to = if rng.below(2) == 0 { from.saturating_sub(by) } else { (from + by).min(n - 1) };
+        let mut other = code.clone();
+        let insts = &mut other.blocks[block.index()].insts;
+        let inst = insts.remove(from);
+        insts.insert(to, inst);
+        if other != code && check(&code, &other).is_ok() {
+            code = other;
+            accepted += 1;
+        }
+    }
+    (code, accepted)
+}
+
+/// Whatever the checker accepts computes the same: orders at random, executed with operations that complete late, early and at random.
+#[test]
+fn orders_that_are_accepted_compute_the_same() {
+    let nests = functions(test_depth::cases(400, 24));
+    let memories = (0..test_depth::cases(40, 6)).map(|n| (n as u64, memories()));
+    let (mut all, mut given) = (0, 0);
+    for (seed, func) in nests.chain(memories) {
+        let rng = std::cell::RefCell::new(Rng::new(seed));
+        let accepted = std::cell::Cell::new(0);
+        let order = |code: &Code| {
+            let (code, n) = moved(code, 150, &mut rng.borrow_mut());
+            accepted.set(n);
+            code
+        };
+        let emitted = emit_in_order_by(&func, machine(), &order).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let ready = Ready::of(emitted, &func);
+        let tensors = arguments(&mut Rng::new(seed));
+        let launch = Launch { grid: [1, 1, 1], tensors: &tensors, scalar: &|_| 0x1234 };
+        let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        for options in orders() {
+            let found = launch.emulated_by(&func, &ready, &options);
+            let found = found.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", ready.emitted.code));
+            assert_eq!(launch.difference(&found, &wanted), None, "seed {seed}\n{}", ready.emitted.code);
+        }
+        all += accepted.get();
+        given += 1;
+    }
+    assert!(all > 8 * given, "{all} moves in {given} kernels");
+}
+
+/// The order of a caller is checked in every build.
+#[test]
+fn a_wrong_order_is_an_error() {
+    let turned = |code: &Code| {
+        let mut code = code.clone();
+        code.blocks.iter_mut().for_each(|block| block.insts.reverse());
+        code
+    };
+    let result = emit_in_order_by(&memories(), machine(), &turned);
+    assert!(result.is_err_and(|e| e.to_string().contains("reads what another instruction writes")));
 }
 
 #[test]

@@ -140,6 +140,16 @@ pub(crate) fn improved(given: Version, machine: &Machine, threads: u32) -> Resul
     Ok(given)
 }
 
+/// The code in an order that somebody else chose.
+///
+/// # Errors
+/// What the checker says of the order, or that there are too few registers.
+pub(crate) fn in_order(other: Code, given: &Version, machine: &Machine, threads: u32) -> Result<Version, Fault> {
+    check::order::check(&given.selected, &other).map_err(Fault::Defect)?;
+    let allocated = allocate::allocate(&other, machine, threads)?;
+    Ok(Version::new(other, allocated, sharing(machine, threads)))
+}
+
 /// The numbers of vector registers that may live: all that leave room for as many waves, and those that the given order takes.
 fn ceilings(machine: &Machine, given: &Allocated) -> Vec<u32> {
     let waves = given.waves(machine, 0);
