@@ -35,7 +35,7 @@ pub(crate) fn assemble(code: &Code) -> Result<Vec<u8>, Fault> {
 }
 
 /// An instruction of the tables; nothing for what emits none. The target of a branch is set later.
-fn instruction(inst: &Inst) -> Result<Option<IsaInst>, Fault> {
+pub(crate) fn instruction(inst: &Inst) -> Result<Option<IsaInst>, Fault> {
     let Kind::Row { row, form, mods } = &inst.kind else { return Ok(None) };
     let mut operands = Vec::with_capacity(inst.operands.len());
     for operand in &inst.operands {

@@ -151,11 +151,17 @@ impl Inst {
     /// The operands with the access to them.
     pub fn accesses(&self) -> impl Iterator<Item = (Access, &Operand)> + '_ {
         let args = match &self.kind {
-            Kind::Row { row, form, .. } => row.args_in(*form).as_slice().iter().map(|a| a.access).collect(),
-            Kind::Start => vec![Access::Write],
-            Kind::Rematerialized => Vec::new(),
+            Kind::Row { row, form, .. } => Some(row.args_in(*form)),
+            Kind::Start | Kind::Rematerialized => None,
         };
-        args.into_iter().zip(&self.operands)
+        self.operands.iter().enumerate().filter_map(move |(number, operand)| {
+            let access = match (&self.kind, &args) {
+                (Kind::Row { .. }, args) => args.as_ref()?.as_slice().get(number)?.access,
+                (Kind::Start, _) => Access::Write,
+                (Kind::Rematerialized, _) => return None,
+            };
+            Some((access, operand))
+        })
     }
 
     /// The block to which it branches.

@@ -1,7 +1,7 @@
 //! The code generator: lane IR becomes code objects.
 //!
 //! ```text
-//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ constants ─ pairs ─ [sink] ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
+//! lane IR ─ select ─▶ machine IR ─ conditions ─ clean ─ constants ─ pairs ─ [sink] ─ order ─ allocate ─▶ registers of the machine ─ waits ─ hazards ─ assemble ─▶ bytes ─▶ code object
 //! ```
 //!
 //! | module | part | checked by |
@@ -12,6 +12,7 @@
 //! | `constants` | constants outside of loops | the emulator, likewise |
 //! | `pairs` | arithmetic on two numbers by one instruction | the emulator, likewise |
 //! | `sink` | masks computed where they are used, if scalar registers are scarce | [`check::order`] |
+//! | `order` | loads, matrix instructions and arithmetic side by side | [`check::order`]; the model of issue, against the order before |
 //! | `allocate` | registers | [`check::registers`] |
 //! | `waits` | waits for memory operations | [`check::waits`], on the bytes |
 //! | `hazards` | wait states | [`check::hazards`], on the bytes; the emulator's own table, in tests |
@@ -19,10 +20,10 @@
 //!
 //! The checkers share no code with what they check. They run in debug builds, and in the tests.
 //!
-//! Deliberately absent, so far: copies from global memory to the local data share without registers, and an order of instructions other than that of
-//! the lane IR.
+//! Deliberately absent, so far: copies from global memory to the local data share without registers.
 
 mod allocate;
+mod arrivals;
 mod assemble;
 pub mod check;
 mod clean;
@@ -32,6 +33,7 @@ mod error;
 mod hazards;
 pub mod machine_ir;
 mod object;
+mod order;
 mod pairs;
 pub mod print;
 mod registers;
@@ -46,6 +48,7 @@ use crate::machine::Machine;
 use allocate::Allocated;
 use error::Fault;
 use machine_ir::{Code, File};
+use order::Version;
 use titan_core::lane::{self, Func};
 
 /// A kernel as a code object, and the stages on the way.
@@ -72,32 +75,74 @@ pub struct Emitted {
 /// # Errors
 /// [`EmitError`]: the function breaks a rule of the lane IR, needs an operation that the machine lacks, or more than it has.
 pub fn emit(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
-    limits(func, machine)?;
-    lane::verify(func).map_err(EmitError::Lane)?;
-    generate(func, machine).map_err(|fault| fault.outside(func, machine.name))
+    emitted(func, machine, Ordering::Best)
 }
 
-fn generate(func: &Func, machine: &Machine) -> Result<Emitted, Fault> {
+/// The same without list scheduling: each block has the order of the lane IR. It is what [`emit`] is compared with.
+///
+/// # Errors
+/// Those of [`emit`].
+pub fn emit_in_given_order(func: &Func, machine: &Machine) -> Result<Emitted, EmitError> {
+    emitted(func, machine, Ordering::Given)
+}
+
+/// The same with an order of the caller's: of the code on virtual registers with the order of the lane IR, it makes that with another one. Tests execute what
+/// [`check::order`] accepts.
+///
+/// # Errors
+/// Those of [`emit`], and what [`check::order`] says of the order.
+pub fn emit_in_order_by(func: &Func, machine: &Machine, order: &dyn Fn(&Code) -> Code) -> Result<Emitted, EmitError> {
+    emitted(func, machine, Ordering::By(order))
+}
+
+/// The order of the instructions of a block.
+#[derive(Clone, Copy)]
+enum Ordering<'a> {
+    /// The one of list scheduling, if it is better.
+    Best,
+    /// The one of the lane IR.
+    Given,
+    /// Another one.
+    By(&'a dyn Fn(&Code) -> Code),
+}
+
+fn emitted(func: &Func, machine: &Machine, ordering: Ordering<'_>) -> Result<Emitted, EmitError> {
+    limits(func, machine)?;
+    lane::verify(func).map_err(EmitError::Lane)?;
+    generate(func, machine, ordering).map_err(|fault| fault.outside(func, machine.name))
+}
+
+fn generate(func: &Func, machine: &Machine, ordering: Ordering<'_>) -> Result<Emitted, Fault> {
     let selected = select::select(func, machine.name, true)?;
     let guarded = selected.guarded;
-    match generated(func, machine, selected) {
+    match generated(func, machine, selected, ordering) {
         // The blocks behind the end are farther away than any others, and a branch may not reach them.
-        Err(Fault::Limit(..)) if guarded => generated(func, machine, select::select(func, machine.name, false)?),
+        Err(Fault::Limit(..)) if guarded => {
+            generated(func, machine, select::select(func, machine.name, false)?, ordering)
+        }
         other => other,
     }
 }
 
-fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> Result<Emitted, Fault> {
+fn generated(
+    func: &Func,
+    machine: &Machine,
+    mut selected: select::Selected,
+    ordering: Ordering<'_>,
+) -> Result<Emitted, Fault> {
     conditions::fuse(&mut selected.code);
     clean::clean(&mut selected.code);
     let allocated = allocated(&mut selected.code, machine, func.threads)?;
+    let given = Version::new(selected.code, allocated, order::sharing(machine, func.threads));
+    let best = match ordering {
+        Ordering::Best => order::improved(given, machine, func.threads)?,
+        Ordering::Given => given,
+        Ordering::By(order) => order::in_order(order(&given.selected), &given, machine, func.threads)?,
+    };
+    let Version { selected: ordered, allocated, code } = best;
     if cfg!(debug_assertions) {
-        check::registers::check(&selected.code, &allocated.code).map_err(Fault::Defect)?;
+        check::registers::check(&ordered, &allocated.code).map_err(Fault::Defect)?;
     }
-    let mut code = allocated.code.clone();
-    clean::identities(&mut code);
-    waits::insert(&mut code);
-    hazards::insert(&mut code);
     let text = assemble::assemble(&code)?;
     if cfg!(debug_assertions) {
         check::waits::check(&text).map_err(Fault::Defect)?;
@@ -105,7 +150,7 @@ fn generated(func: &Func, machine: &Machine, mut selected: select::Selected) -> 
     }
     let (entry, object) = object::object(func, &text, allocated.used, selected.reads_grid)?;
     let registers = allocated.used;
-    Ok(Emitted { entry, selected: selected.code, allocated: allocated.code, code, text, object, registers })
+    Ok(Emitted { entry, selected: ordered, allocated: allocated.code, code, text, object, registers })
 }
 
 /// Moves constants out of loops, packs operations and allocates registers.

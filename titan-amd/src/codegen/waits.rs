@@ -17,9 +17,11 @@
 //! Counts saturate one below what the fields hold: LLVM never waits for more, and hardware issues no operation that its counter could not
 //! count. Waiting for fewer is always right.
 
+use super::arrivals::Arrivals;
 use super::machine_ir::{Block, Code, Inst, Kind, Operand};
 use super::registers::{Physical, read, unit, written};
 use crate::isa::{Form, Operand as Isa, Unit};
+use crate::model::issue::Sharing;
 use std::collections::BTreeMap;
 use titan_core::ir::Loc;
 
@@ -173,7 +175,7 @@ impl Flight {
 }
 
 /// Inserts the waits of some code on registers of the machine.
-pub(crate) fn insert(code: &mut Code) {
+pub(crate) fn insert(code: &mut Code, sharing: Sharing) {
     let Some(row) = crate::isa::by_name("s_waitcnt").first() else { return };
     let states = at_starts(code);
     let wait = |counts: Counts, loc: Loc| {
@@ -184,10 +186,16 @@ pub(crate) fn insert(code: &mut Code) {
         let mut state = states[block.index()].clone();
         let insts = std::mem::take(&mut code.blocks[block.index()].insts);
         let mut out = Vec::with_capacity(insts.len());
+        let mut arrivals = Arrivals::new(sharing);
         for (number, inst) in insts.iter().enumerate() {
-            let needed = together(&state, &insts[number..]);
+            let mut needed = together(&state, &insts[number..]);
+            needed[1] = needed[1].map(|count| arrivals.left(count, inst));
             state.wait(needed);
             let own = state.step(inst);
+            if let Some(count) = needed[1].or(own[1]) {
+                arrivals.wait(count);
+            }
+            arrivals.step(inst);
             if needed != [None; 2] || own != [None; 2] {
                 out.push(wait([needed[0].or(own[0]), needed[1].or(own[1])], inst.loc));
             }
@@ -203,6 +211,7 @@ pub(crate) fn insert(code: &mut Code) {
 /// * Writes to the local data share that follow each other: a barrier comes after them, and nothing can be done in between.
 /// * Matrix instructions that follow each other: while one multiplies, the fragments of the next ones arrive.
 /// * Vector arithmetic on what was loaded or exchanged that follows each other: each instruction takes less time than the next load.
+/// * Operations of the local data share that have arrived by then ([`Arrivals`]), whatever reads them.
 /// * Registers that are set again although a load is in flight to them: what it has loaded is not read on this way. So it was waited for where
 ///   it is read, or is never needed, and is complete long ago.
 fn together(state: &Flight, insts: &[Inst]) -> Counts {

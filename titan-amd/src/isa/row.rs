@@ -388,7 +388,14 @@ impl Row {
     /// The operands in an encoding.
     #[must_use]
     pub fn args_in(&self, form: Form) -> Args {
-        self.args().iter().fold(Args::NONE, |args, arg| args.with(self.arg_in(*arg, form)))
+        let mut args = self.args;
+        // This is asked very often, and mostly for the encoding of the row.
+        if form != Form::Base {
+            for arg in args.list.iter_mut().take(args.len.into()) {
+                *arg = self.arg_in(*arg, form);
+            }
+        }
+        args
     }
 
     fn arg_in(&self, arg: Arg, form: Form) -> Arg {

@@ -12,7 +12,7 @@
 //! Arithmetic on two `f32` takes 4 clocks, too: 256 operations of a compute unit in a clock (CDNA3 white paper) are 4 SIMD units × 16 lanes × 2
 //! numbers × 2 for a multiplication with an addition. Waits, wait states, barriers and branches occupy none of these units.
 
-use crate::isa::{Access, Class, Inst, Unit};
+use crate::isa::{Access, Class, Form, Inst, Row, Unit};
 
 /// A unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,12 @@ impl Engine {
 /// The unit that an instruction of a wave occupies, and for how many clocks; of the local data share, without conflicts.
 #[must_use]
 pub fn occupies(inst: &Inst) -> Option<(Engine, u64)> {
-    let row = inst.row();
+    occupied(inst.row(), inst.form())
+}
+
+/// The same for an instruction by its row and its encoding.
+#[must_use]
+pub fn occupied(row: &Row, form: Form) -> Option<(Engine, u64)> {
     Some(match row.unit {
         Unit::Xdl | Unit::Sgemm | Unit::Dgemm => (Engine::Matrix, 4 * u64::from(row.passes)),
         Unit::Trans => (Engine::Vector, 16),
@@ -67,17 +72,19 @@ pub fn occupies(inst: &Inst) -> Option<(Engine, u64)> {
             (Engine::Vector, if quarter { 16 } else { 4 })
         }
         Unit::Salu | Unit::Smem => (Engine::Scalar, 4),
-        Unit::Lds => (Engine::Local, (64 * bytes(inst)).div_ceil(128)),
-        Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => (Engine::Memory, bytes(inst)),
+        Unit::Lds => (Engine::Local, (64 * bytes(row, form)).div_ceil(128)),
+        Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => (Engine::Memory, bytes(row, form)),
         Unit::Cache | Unit::Branch | Unit::Control => return None,
     })
 }
 
 /// The bytes that a lane loads or stores, whatever is more, and at least a word. Data are the operands that may be accumulation registers.
-fn bytes(inst: &Inst) -> u64 {
+fn bytes(row: &Row, form: Form) -> u64 {
+    let args = row.args_in(form);
     let of = |writes: bool| -> u64 {
-        let data = inst.args().filter(|(arg, _)| arg.class == Class::Va && (arg.access == Access::Write) == writes);
-        data.map(|(arg, _)| u64::from(arg.ty.bits()) / 8).sum()
+        let data =
+            args.as_slice().iter().filter(|arg| arg.class == Class::Va && (arg.access == Access::Write) == writes);
+        data.map(|arg| u64::from(arg.ty.bits()) / 8).sum()
     };
     of(true).max(of(false)).max(4)
 }

@@ -40,9 +40,12 @@ pub(crate) struct Ready {
 
 impl Ready {
     pub(crate) fn new(func: &Func) -> Result<Ready, EmitError> {
-        let emitted = emitted(func)?;
+        Ok(Ready::of(emitted(func)?, func))
+    }
+
+    pub(crate) fn of(emitted: Emitted, func: &Func) -> Ready {
         let module = Module::load(&emitted.object).unwrap_or_else(|e| panic!("{}: {e}", func.name));
-        Ok(Ready { emitted, module, threads: func.threads })
+        Ready { emitted, module, threads: func.threads }
     }
 
     /// The same kernel with other instructions of the same size.

@@ -7,6 +7,8 @@ mod bfloats;
 mod cases;
 mod constants;
 mod floats;
+mod interleaved;
+mod issue;
 mod kernels;
 mod launch;
 mod llvm;

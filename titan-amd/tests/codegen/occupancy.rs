@@ -19,10 +19,10 @@ use titan_core::ir::Elem;
 use titan_core::verify::Verified;
 
 /// A loop with matrix instructions: its instructions, by their distance from the start of the kernel.
-type Loop = BTreeMap<u64, Inst>;
+pub(crate) type Loop = BTreeMap<u64, Inst>;
 
 /// The loops of a kernel, each of which is a run of blocks.
-fn loops(emitted: &Emitted) -> Vec<Loop> {
+pub(crate) fn loops(emitted: &Emitted) -> Vec<Loop> {
     let (mut all, mut open, mut at): (Vec<Loop>, Loop, usize) = (Vec::new(), Loop::new(), 0);
     for block in &emitted.code.order {
         if emitted.code.blocks[block.index()].depth == 0 {

@@ -1,12 +1,18 @@
 //! The checker of moved instructions: instructions of compiled kernels that change places with their neighbours.
 
 use crate::kernels::attention::causal_attention;
-use crate::launch::{emitted, machine};
-use crate::nests::functions;
+use crate::kernels::both::Launch;
+use crate::launch::{Ready, emitted, machine, orders};
+use crate::machine::Rng;
+use crate::nests::{arguments, functions};
 use titan_amd::codegen::check::order::check;
-use titan_amd::codegen::machine_ir::{Code, Inst, Kind, Operand};
+use titan_amd::codegen::machine_ir::{Block, Code, Inst, Kind, Operand};
+use titan_amd::codegen::{emit_in_given_order, emit_in_order_by};
 use titan_amd::isa::{Access, Implicit, Operand as Isa, Row, Unit};
 use titan_core::driver::stages;
+use titan_core::lane::shared::place;
+use titan_core::lane::{Builder, Func, OpKind, Space};
+use titan_core::launch::abi::Slot;
 
 /// Which of two neighbours needs the other where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,10 +25,60 @@ enum Why {
     Condition,
     /// The second computes in the lanes that the first makes the active ones.
     Lanes,
-    /// Both access memory.
+    /// Both access one memory, and one of them stores.
     Memory,
+    /// One accesses memory, and the other one orders accesses.
+    Ordered,
+    /// Neither: both load.
+    Loads,
+    /// Neither: they access different memories.
+    Memories,
     /// Neither: they have no register, nor any part of the implicit state, in common.
     Apart,
+}
+
+impl Why {
+    const fn is_allowed(self) -> bool {
+        match self {
+            Why::Register | Why::Overwritten | Why::Condition | Why::Lanes | Why::Memory | Why::Ordered => false,
+            Why::Loads | Why::Memories | Why::Apart => true,
+        }
+    }
+}
+
+/// What an instruction does with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    Global { stores: bool },
+    Local { stores: bool },
+    Orders,
+}
+
+fn memory(inst: &Inst) -> Option<Memory> {
+    let begins = |all: &[&str]| all.iter().any(|prefix| inst.name().starts_with(prefix));
+    if begins(&["global_load", "buffer_load", "s_load"]) {
+        Some(Memory::Global { stores: false })
+    } else if begins(&["global_store", "buffer_store"]) {
+        Some(Memory::Global { stores: true })
+    } else if begins(&["ds_read"]) {
+        Some(Memory::Local { stores: false })
+    } else if begins(&["ds_write"]) {
+        Some(Memory::Local { stores: true })
+    } else {
+        begins(&["global_atomic", "s_barrier", "s_waitcnt", "ds_add", "ds_max", "ds_cmpst"]).then_some(Memory::Orders)
+    }
+}
+
+/// Whether two accesses of memory may change places.
+fn of_memories(a: Memory, b: Memory) -> Why {
+    let stores = |memory: Memory| matches!(memory, Memory::Global { stores: true } | Memory::Local { stores: true });
+    match (a, b) {
+        (Memory::Orders, _) | (_, Memory::Orders) => Why::Ordered,
+        (Memory::Global { .. }, Memory::Local { .. }) | (Memory::Local { .. }, Memory::Global { .. }) => Why::Memories,
+        (Memory::Global { .. }, Memory::Global { .. }) | (Memory::Local { .. }, Memory::Local { .. }) => {
+            if stores(a) || stores(b) { Why::Memory } else { Why::Loads }
+        }
+    }
 }
 
 fn row(inst: &Inst) -> Option<&'static Row> {
@@ -45,10 +101,6 @@ fn flows(a: &Inst, b: &Inst) -> bool {
     })
 }
 
-fn is_memory(row: &Row) -> bool {
-    matches!(row.unit, Unit::Load | Unit::Store | Unit::Atomic | Unit::Lds)
-}
-
 fn is_vector(row: &Row) -> bool {
     matches!(row.unit, Unit::Valu | Unit::Trans | Unit::Dot | Unit::Load | Unit::Store | Unit::Lds)
 }
@@ -67,8 +119,11 @@ fn why(a: &Inst, b: &Inst) -> Option<Why> {
         Some(Why::Condition)
     } else if exec(a) && is_vector(y) {
         Some(Why::Lanes)
-    } else if is_memory(x) && is_memory(y) {
-        Some(Why::Memory)
+    } else if let (Some(first), Some(second)) = (memory(a), memory(b)) {
+        // Two that write one register are ordered by it.
+        let written = |inst: &Inst| inst.accesses().find(|(access, _)| *access != Access::Read).map(|(_, to)| *to);
+        let apart = written(a).is_none() || written(a) != written(b);
+        Some(of_memories(first, second)).filter(|why| a != b && (apart || !why.is_allowed()))
     } else {
         let plain = |inst: &Inst, row: &Row| {
             let registers =
@@ -91,30 +146,141 @@ fn exchanged(code: &Code, block: usize, at: usize) -> Code {
     out
 }
 
+/// Accesses of both memories side by side, and barriers among them.
+fn memories() -> Func {
+    let mut b = Builder::new("memories", vec![Slot::Address(0), Slot::Address(1)], 64, 64);
+    let buffer = b.buffer("words", 1024, 0);
+    let base = b.one(OpKind::Buffer(buffer), &[]);
+    let (thread, bytes) = (b.one(OpKind::ThreadId, &[]), b.i32(16));
+    let offset = b.one(OpKind::MulWide { signed: false }, &[thread, bytes]);
+    let local = b.mul(thread, bytes);
+    let local = b.add(base, local);
+    let [from, to] = [0, 1].map(|slot| {
+        let base = b.one(OpKind::Slot(slot), &[]);
+        b.add(base, offset)
+    });
+    let word = |load: bool, space: Space, offset: i32| {
+        let (bytes, n, masked) = (4, 1, false);
+        if load {
+            OpKind::Load { space, bytes, n, offset, masked }
+        } else {
+            OpKind::Store { space, bytes, n, offset, masked }
+        }
+    };
+    let all = OpKind::Store { space: Space::Shared, bytes: 4, n: 4, offset: 0, masked: false };
+    b.op(all, &[local, thread, bytes, thread, local]);
+    let mut sums = Vec::new();
+    for turn in 0..4 {
+        let x = b.one(word(true, Space::Global, 4 * turn), &[from]);
+        let y = b.one(word(true, Space::Shared, 4 * turn), &[local]);
+        let z = b.one(word(true, Space::Global, 4 * (3 - turn)), &[from]);
+        b.op(word(false, Space::Shared, 4 * (3 - turn)), &[local, x]);
+        b.op(word(false, Space::Global, 4 * turn), &[to, y]);
+        b.op(word(false, Space::Shared, 4 * turn), &[local, z]);
+        b.op(OpKind::Barrier, &[]);
+        sums.push(b.one(word(true, Space::Shared, 0), &[local]));
+    }
+    for (sum, turn) in sums.into_iter().zip(0..) {
+        b.op(word(false, Space::Global, 4 * turn), &[to, sum]);
+    }
+    b.terminate(OpKind::Return, &[]);
+    let mut func = b.finish().expect("well typed");
+    place(&mut func);
+    func
+}
+
 #[test]
 fn neighbours_that_need_each_other_do_not_change_places() {
     let attention = stages(&causal_attention(64, 64), machine(), true, None).unwrap_or_else(|e| panic!("{e}")).lanes;
     let mut funcs: Vec<_> = functions(test_depth::cases(60, 12)).map(|(_, func)| func).collect();
-    funcs.push(attention);
+    funcs.extend([attention, memories()]);
     let mut tried = std::collections::BTreeMap::new();
-    for func in &funcs {
-        let code = emitted(func).unwrap_or_else(|e| panic!("{e}")).selected;
+    let given = funcs.iter().map(|func| emit_in_given_order(func, machine()));
+    for emitted in given.chain(funcs.iter().map(emitted)) {
+        let code = emitted.unwrap_or_else(|e| panic!("{e}")).selected;
         assert_eq!(check(&code, &code), Ok(()));
         let pairs = code.order.iter().flat_map(|block| (1..code.insts(*block).len()).map(move |at| (*block, at - 1)));
         let pairs: Vec<_> = pairs.collect();
         // In the quick depth, every seventh pair of large kernels.
         let step = if code.len() > 600 { test_depth::cases(1, 7) } else { 1 };
-        for (block, at) in pairs.into_iter().step_by(step) {
+        for (number, (block, at)) in pairs.into_iter().enumerate() {
             let (a, b) = (&code.insts(block)[at], &code.insts(block)[at + 1]);
             let Some(why) = why(a, b) else { continue };
+            if number % step > 0 && (memory(a).is_none() || memory(b).is_none()) {
+                continue;
+            }
             let accepted = check(&code, &exchanged(&code, block.index(), at)).is_ok();
-            assert_eq!(accepted, why == Why::Apart, "{why:?}: {} and {}", a.name(), b.name());
+            assert_eq!(accepted, why.is_allowed(), "{why:?}: {} and {}", a.name(), b.name());
             *tried.entry(why).or_insert(0) += 1;
         }
     }
-    for why in [Why::Register, Why::Overwritten, Why::Condition, Why::Lanes, Why::Memory, Why::Apart] {
-        assert!(tried.get(&why).is_some_and(|n| *n > 2), "{tried:?}");
+    let registers = [Why::Register, Why::Overwritten, Why::Condition, Why::Lanes, Why::Apart];
+    for why in registers.into_iter().chain([Why::Memory, Why::Ordered, Why::Loads, Why::Memories]) {
+        assert!(tried.get(&why).is_some_and(|n| *n > 2), "{why:?}: {tried:?}");
     }
+}
+
+/// The code with instructions moved at random within their blocks, as far as the checker allows.
+fn moved(code: &Code, tries: u32, rng: &mut Rng) -> (Code, u32) {
+    let (mut code, mut accepted) = (code.clone(), 0);
+    let blocks: Vec<Block> = code.order.iter().copied().filter(|block| code.insts(*block).len() > 2).collect();
+    for _ in 0..tries {
+        let block = rng.of(&blocks);
+        let n = code.insts(block).len();
+        let (from, by) = (rng.below(n as u32) as usize, 1 + rng.below(16) as usize);
+        let to = if rng.below(2) == 0 { from.saturating_sub(by) } else { (from + by).min(n - 1) };
+        let mut other = code.clone();
+        let insts = &mut other.blocks[block.index()].insts;
+        let inst = insts.remove(from);
+        insts.insert(to, inst);
+        if other != code && check(&code, &other).is_ok() {
+            code = other;
+            accepted += 1;
+        }
+    }
+    (code, accepted)
+}
+
+/// Whatever the checker accepts computes the same: orders at random, executed with operations that complete late, early and at random.
+#[test]
+fn orders_that_are_accepted_compute_the_same() {
+    let nests = functions(test_depth::cases(400, 24));
+    let memories = (0..test_depth::cases(40, 6)).map(|n| (n as u64, memories()));
+    let (mut all, mut given) = (0, 0);
+    for (seed, func) in nests.chain(memories) {
+        let rng = std::cell::RefCell::new(Rng::new(seed));
+        let accepted = std::cell::Cell::new(0);
+        let order = |code: &Code| {
+            let (code, n) = moved(code, 150, &mut rng.borrow_mut());
+            accepted.set(n);
+            code
+        };
+        let emitted = emit_in_order_by(&func, machine(), &order).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        let ready = Ready::of(emitted, &func);
+        let tensors = arguments(&mut Rng::new(seed));
+        let launch = Launch { grid: [1, 1, 1], tensors: &tensors, scalar: &|_| 0x1234 };
+        let wanted = launch.evaluated(&func).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        for options in orders() {
+            let found = launch.emulated_by(&func, &ready, &options);
+            let found = found.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", ready.emitted.code));
+            assert_eq!(launch.difference(&found, &wanted), None, "seed {seed}\n{}", ready.emitted.code);
+        }
+        all += accepted.get();
+        given += 1;
+    }
+    assert!(all > 8 * given, "{all} moves in {given} kernels");
+}
+
+/// The order of a caller is checked in every build.
+#[test]
+fn a_wrong_order_is_an_error() {
+    let turned = |code: &Code| {
+        let mut code = code.clone();
+        code.blocks.iter_mut().for_each(|block| block.insts.reverse());
+        code
+    };
+    let result = emit_in_order_by(&memories(), machine(), &turned);
+    assert!(result.is_err_and(|e| e.to_string().contains("reads what another instruction writes")));
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! all operands ([`early`]).
 
 use super::spill::takes_either;
-use crate::codegen::machine_ir::{Block, Code, Inst, Kind, Operand};
+use crate::codegen::machine_ir::{Block, Code, Inst, Kind, Operand, Reg};
 use crate::isa::{Access, Unit};
 
 /// A range of points, both inclusive.
@@ -97,6 +97,11 @@ fn ends(code: &Code, inst: &Inst, operand: &Operand) -> Option<usize> {
 }
 
 /// The registers that live at the end of each block, by the number of the block.
+pub(crate) fn live_at_ends(code: &Code) -> Vec<Vec<Reg>> {
+    ends_of_blocks(code).iter().map(|ends| ends.iter().map(Reg::new).collect()).collect()
+}
+
+/// The same, as sets.
 fn ends_of_blocks(code: &Code) -> Vec<Set> {
     let n = code.registers.len();
     let mut outs = vec![Set::new(n); code.blocks.len()];

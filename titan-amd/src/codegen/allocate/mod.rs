@@ -21,6 +21,8 @@ use super::machine_ir::{BlockData, Code, File, Inst, Kind, Operand, Part};
 use super::select::{FIXED_SCALARS, FIXED_VECTORS};
 use crate::isa::Operand as Isa;
 use crate::machine::Machine;
+pub(crate) use live::live_at_ends;
+
 use assign::{Assignment, Available, index};
 use live::Lives;
 use spill::Spills;
@@ -39,6 +41,11 @@ impl Allocated {
     /// Whether registers are copied, or constants are computed again.
     pub(crate) fn has_copies(&self) -> bool {
         self.code.order.iter().any(|block| self.code.insts(*block).iter().any(|inst| inst.added))
+    }
+
+    /// The number of instructions that copy registers, or compute constants again: those in a loop count ten times.
+    pub(crate) fn copies(&self) -> u64 {
+        self.cost(|inst| inst.added)
     }
 
     /// Whether scalar registers are kept in lanes of vector registers.
@@ -65,7 +72,7 @@ impl Allocated {
 
     /// Whether copies are less than a hundredth of what is executed.
     pub(crate) fn has_few_copies(&self) -> bool {
-        self.cost(|inst| inst.added) * 100 < self.cost(|_| true)
+        self.copies() * 100 < self.cost(|_| true)
     }
 
     /// The number of instructions among some that are executed: those in a loop count ten times.

@@ -14,10 +14,21 @@
 //! An instruction that reads the same writers in both orders computes the same, by induction over the instructions. At the end of a block, each
 //! location has the same writer, or nobody reads it before it is written again. A write of some lanes, of a part of a register of pieces, reads what it keeps.
 //!
+//! **Memory.** The contents of global memory, and those of the local data share, are a location each. A load reads its memory; so loads of one memory may
+//! change places, and accesses of different memories, but no access and a store to the same memory, whatever their addresses. So each access of the
+//! wave is issued after the same stores to its memory as before, and before the same ones. What other waves see of several accesses depends on their order
+//! only where these waves and this one synchronize: by barriers, waits, atomic operations, accesses with a scope, and control of caches. Each of these, and every
+//! instruction that is not known to be one of those above, reads and writes all memories, so that no access passes it. The lane IR orders
+//! accesses of different waves by nothing else on this machine (its releases and acquires are not selected), and accesses to one place that nothing orders are
+//! races, whose results it leaves open.
+//!
+//! **Lanes and state.** Vector instructions read the mask of active lanes; so each is executed by the same lanes. What writes the mode or other hidden state reads and
+//! writes a location that all instructions read. Branches end their blocks.
+//!
 //! It shares no code with the passes: what an instruction reads and writes is taken from the tables of the instruction set.
 
 use crate::codegen::machine_ir::{Block, Code, Inst, Kind, Operand, Reg};
-use crate::isa::{Access, Implicit, Operand as Isa, Unit};
+use crate::isa::{Access, Field, Format, Implicit, Operand as Isa, Row, Unit};
 use std::collections::BTreeMap;
 
 /// What instructions read and write.
@@ -31,8 +42,12 @@ enum Location {
     Accumulation(u8),
     /// The scalar condition code.
     Scc,
-    /// What is outside of registers: memory, waits, branches. Every access to it keeps its place among the others.
-    Outside,
+    /// The contents of global memory.
+    Global,
+    /// The contents of the local data share.
+    Local,
+    /// The mode, the program counter and other hidden state.
+    Hidden,
 }
 
 /// The parts of the implicit state that are scalar registers, with the first of these and their number.
@@ -76,7 +91,7 @@ fn accessed(code: &Code, inst: &Inst) -> Accessed {
             found.writes.extend(locations);
         }
     }
-    let Kind::Row { row, .. } = &inst.kind else { return found };
+    let Kind::Row { row, mods, .. } = &inst.kind else { return found };
     for (implicit, registers) in REGISTERS {
         found.reads.extend(of_isa(registers).into_iter().filter(|_| row.reads.has(implicit)));
         found.writes.extend(of_isa(registers).into_iter().filter(|_| row.writes.has(implicit)));
@@ -86,24 +101,73 @@ fn accessed(code: &Code, inst: &Inst) -> Accessed {
     let is_scalar = matches!(row.unit, Unit::Salu | Unit::Smem | Unit::Branch | Unit::Control);
     // Vector instructions compute in the active lanes only.
     found.reads.extend(of_isa(Isa::EXEC).into_iter().filter(|_| !is_scalar));
-    let computes = match row.unit {
-        Unit::Salu | Unit::Valu | Unit::Trans | Unit::Dot | Unit::Xdl | Unit::Sgemm | Unit::Dgemm => true,
-        Unit::Smem
-        | Unit::Load
-        | Unit::Store
-        | Unit::Atomic
-        | Unit::LoadLds
-        | Unit::Cache
-        | Unit::Lds
-        | Unit::Branch
-        | Unit::Control => false,
-    };
+    let (reads, writes) = memories(row, mods);
+    found.reads.extend(reads);
+    found.writes.extend(writes);
+    found.reads.push(Location::Hidden);
     let rest = row.writes.without(Implicit::SCC.and(Implicit::VCC).and(Implicit::EXEC).and(Implicit::M0));
-    if !computes || rest != Implicit::NONE {
-        found.reads.push(Location::Outside);
-        found.writes.push(Location::Outside);
-    }
+    found.writes.extend((rest != Implicit::NONE).then_some(Location::Hidden));
     found
+}
+
+/// The instructions of the local data share that access no memory, those that load from it, and those that store to it. All others order all accesses.
+const EXCHANGES: [&str; 3] = ["ds_swizzle_b32", "ds_permute_b32", "ds_bpermute_b32"];
+const LOCAL_LOADS: [&str; 7] =
+    ["ds_read_u8", "ds_read_i8", "ds_read_u16", "ds_read_i16", "ds_read_b32", "ds_read_b64", "ds_read_b128"];
+const LOCAL_STORES: [&str; 5] = ["ds_write_b8", "ds_write_b16", "ds_write_b32", "ds_write_b64", "ds_write_b128"];
+/// The scalar loads, of global memory.
+const SCALAR_LOADS: [&str; 5] =
+    ["s_load_dword", "s_load_dwordx2", "s_load_dwordx4", "s_load_dwordx8", "s_load_dwordx16"];
+
+/// The memories that an instruction reads and writes.
+fn memories(row: &Row, mods: &[(Field, u32)]) -> (Vec<Location>, Vec<Location>) {
+    let all = || (vec![Location::Global, Location::Local], vec![Location::Global, Location::Local]);
+    let apart = || (Vec::new(), Vec::new());
+    let loads = |memory: Location| (vec![memory], Vec::new());
+    let stores = |memory: Location| (vec![memory], vec![memory]);
+    // Scopes and hints: the accesses of some atomic operations have them.
+    let plain = mods.iter().all(|(field, value)| {
+        let scope = [Field::Sc0, Field::Sc1, Field::Nt, Field::Glc].contains(field);
+        !scope || *value == 0
+    });
+    // Others reach the local data share or private memory as well, or whatever memory the address is in.
+    let is_global = row.format == Format::Global || row.format == Format::Mubuf;
+    match row.unit {
+        Unit::Salu | Unit::Valu | Unit::Trans | Unit::Dot | Unit::Xdl | Unit::Sgemm | Unit::Dgemm => apart(),
+        Unit::Load => {
+            if plain && is_global {
+                loads(Location::Global)
+            } else {
+                all()
+            }
+        }
+        Unit::Store => {
+            if plain && is_global {
+                stores(Location::Global)
+            } else {
+                all()
+            }
+        }
+        Unit::Smem => {
+            if plain && SCALAR_LOADS.contains(&row.name) {
+                loads(Location::Global)
+            } else {
+                all()
+            }
+        }
+        Unit::Lds => {
+            if EXCHANGES.contains(&row.name) {
+                apart()
+            } else if LOCAL_LOADS.contains(&row.name) {
+                loads(Location::Local)
+            } else if LOCAL_STORES.contains(&row.name) {
+                stores(Location::Local)
+            } else {
+                all()
+            }
+        }
+        Unit::Atomic | Unit::LoadLds | Unit::Cache | Unit::Branch | Unit::Control => all(),
+    }
 }
 
 /// An instruction: the place of an equal one in the block before. Of equal instructions, the first is the first.
