@@ -20,7 +20,7 @@ impl<const R: usize> Layout<R> {
             return Err(Error::AxisView { operation: "split_axis", problem, help });
         }
         // A stride along an axis of one element is never used; without elements, none is.
-        let outer_stride = if self.len() == 0 { 1 } else { inner.saturating_mul(self.strides[axis]) };
+        let outer_stride = if self.is_empty() { 1 } else { inner.saturating_mul(self.strides[axis]) };
         let pair = [outer_stride, self.strides[axis]];
         let shape = std::array::from_fn(|d| split(&self.shape, axis, extents, d));
         let strides = std::array::from_fn(|d| split(&self.strides, axis, pair, d));
@@ -37,7 +37,7 @@ impl<const R: usize> Layout<R> {
             return Err(Error::TooLarge { shape: self.shape.to_vec() });
         };
         let stride = match (outer, inner) {
-            _ if self.len() == 0 => 1,
+            _ if self.is_empty() => 1,
             (1, _) => near,
             (_, 1) => far,
             _ if inner.checked_mul(near) == Some(far) => near,

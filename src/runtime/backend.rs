@@ -15,6 +15,7 @@ use super::hip;
 use super::kernel::{KernelRef, Loaded};
 #[cfg(feature = "_remote")]
 use super::launch::KernelWork;
+use super::layout::MAX_RANK;
 #[cfg(feature = "simulator")]
 use super::simulator;
 pub(crate) use super::storage::Storage;
@@ -47,9 +48,34 @@ pub(crate) enum Code {
 
 /// An argument in the form for a device. Offsets are in bytes, strides in elements.
 pub(crate) enum DeviceArg {
-    Tensor { storage: Storage, offset: usize, extents: Vec<i32>, strides: Vec<i64> },
+    Tensor { storage: Storage, offset: usize, extents: PerAxis<i32>, strides: PerAxis<i64> },
     Absent,
     Scalar(Const),
+}
+
+/// A number for each axis of a tensor, without memory of its own: a launch has two of them for each argument.
+#[derive(Clone, Copy)]
+pub(crate) struct PerAxis<T> {
+    numbers: [T; MAX_RANK],
+    rank: usize,
+}
+
+impl<T: Copy + Default> FromIterator<T> for PerAxis<T> {
+    /// The first numbers, as many as there may be axes.
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let (mut numbers, mut rank) = ([T::default(); MAX_RANK], 0);
+        for (to, number) in numbers.iter_mut().zip(all) {
+            (*to, rank) = (number, rank + 1);
+        }
+        PerAxis { numbers, rank }
+    }
+}
+
+impl<T> std::ops::Deref for PerAxis<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.numbers[..self.rank]
+    }
 }
 
 /// A launch: the kernel, its arguments, the values of its shape names, and the grid, unless the device determines it. The arguments

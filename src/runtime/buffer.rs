@@ -98,8 +98,8 @@ impl Buffer {
     /// Blocks until all work that has been entered has ended.
     #[cfg(feature = "cpu")]
     pub(crate) fn await_all(&self) {
-        let ends: Vec<Event> = lock(&self.0.uses).events().cloned().collect();
-        ends.iter().for_each(Event::wait);
+        let open: Vec<Event> = lock(&self.0.uses).events().filter(|event| !event.has_ended()).cloned().collect();
+        open.iter().for_each(Event::wait);
     }
 
     /// The work for which new work with this access must wait.

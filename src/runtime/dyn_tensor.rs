@@ -120,7 +120,7 @@ impl DynTensor {
     /// Whether an extent is 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.layout.is_empty()
     }
 
     /// The device whose memory holds the elements.

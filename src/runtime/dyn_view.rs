@@ -78,6 +78,9 @@ impl DynTensor {
     /// The tensor with this many axes.
     fn ranked(&self, rank: usize) -> Result<DynTensor> {
         let shape = self.shape();
+        if let Some(wider) = self.widened(rank) {
+            return Ok(wider);
+        }
         let Some(joined) = shape.len().checked_sub(rank) else {
             let ones = std::iter::repeat_n(1, rank - shape.len());
             return self.reshaped(&ones.chain(shape.iter().copied()).collect::<Vec<_>>());
@@ -92,6 +95,19 @@ impl DynTensor {
         // The tensor exists, so its extents have a product, unless one is 0.
         let outer = first.iter().try_fold(1usize, |n, d| n.checked_mul(*d)).unwrap_or(0);
         self.reshaped(&std::iter::once(outer).chain(rest.iter().copied()).collect::<Vec<_>>())
+    }
+
+    /// The tensor with more axes, if only axes of extent 1 in front have to be named: the layout has them already. As if it were reshaped, their
+    /// stride is the distance to where another such tensor would begin.
+    fn widened(&self, rank: usize) -> Option<DynTensor> {
+        let mut layout = *self.parts().1;
+        let first = layout.shape.iter().position(|n| *n != 1)?;
+        if rank < self.rank() || rank > MAX_RANK || layout.shape[first..].iter().any(|n| *n < 2) {
+            return None;
+        }
+        let next = layout.shape[first].checked_mul(layout.strides[first])?;
+        layout.strides[..first].fill(next);
+        Some(self.with(rank, layout))
     }
 
     /// The tensor with its axes in another order.

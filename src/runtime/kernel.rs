@@ -3,6 +3,7 @@
 use super::backend::Code;
 use super::device::{Device, Model};
 use super::lock;
+use super::recent::Recent;
 use crate::error::{Error, Location, Result};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -47,6 +48,8 @@ pub(crate) struct Loaded {
         expect(dead_code, reason = "only GPUs are told")
     )]
     pub(crate) refused: Vec<(String, String)>,
+    /// The launches whose arguments need no further check.
+    pub(crate) recent: Recent,
     /// The prepared code by model, not by device: devices may be dropped, and those of one model run the same code.
     codes: Mutex<Vec<(Model, Arc<Code>)>>,
 }
@@ -105,7 +108,8 @@ impl KernelRef {
         let title = format!("kernel `{name}`").into();
         let needs = needs(&kernel, kernel.partition());
         let Artifact { variants, refused, .. } = artifact;
-        Ok(Loaded { kernel, needs, name, title, variants, refused, codes: Mutex::default() })
+        let (recent, codes) = (Recent::default(), Mutex::default());
+        Ok(Loaded { kernel, needs, name, title, variants, refused, recent, codes })
     }
 
     /// Decodes the embedded bytes. Bytes that are not an artifact are the text form itself, which tests and tools write by hand.

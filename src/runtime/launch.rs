@@ -77,7 +77,7 @@ pub(crate) struct KernelWork {
     loaded: &'static Loaded,
     code: Arc<Code>,
     args: Vec<DeviceArg>,
-    symbols: Vec<Option<i64>>,
+    bound: Arc<Bound>,
     /// `None` if the device determines it.
     grid: Option<[u32; 3]>,
     /// Whether the caller set the grid.
@@ -192,8 +192,7 @@ impl<'a> Launch<'a> {
         let title = Arc::clone(&loaded.title);
         let accesses = accesses(&loaded.kernel.sig, &args);
         let args = args.into_iter().map(device_arg).collect();
-        let work =
-            KernelWork { device: device.clone(), kernel, loaded, code, args, symbols: bound.symbols, grid, given };
+        let work = KernelWork { device: device.clone(), kernel, loaded, code, args, bound, grid, given };
         let work = Work::Kernel(Box::new(work));
         Ok(Some(Prepared { title, device, accesses, work }))
     }
@@ -303,8 +302,8 @@ impl KernelWork {
     }
 
     pub(crate) fn call(&self) -> Call<'_> {
-        let KernelWork { kernel, loaded, args, symbols, grid, given, .. } = self;
-        Call { kernel, loaded, args, symbols, grid: *grid, given: *given }
+        let KernelWork { kernel, loaded, args, bound, grid, given, .. } = self;
+        Call { kernel, loaded, args, symbols: &bound.symbols, grid: *grid, given: *given }
     }
 }
 
@@ -318,7 +317,11 @@ impl<'a> IntoFuture for Launch<'a> {
 }
 
 /// Checks everything that does not depend on the device: the signature, borrows, overlap, and last the grid, which depends on them.
-pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) -> Result<Bound> {
+pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) -> Result<Arc<Bound>> {
+    if let Some(bound) = loaded.recent.find(args, grid) {
+        outputs_are_alone(loaded, args)?;
+        return Ok(bound);
+    }
     let sig = &loaded.kernel.sig;
     let refuse = |why| Error::of_bind(&loaded.name, why);
     let infos: Vec<ArgInfo<'_>> = args.iter().map(ArgValue::info).collect();
@@ -336,7 +339,9 @@ pub(crate) fn check(loaded: &Loaded, args: &[ArgValue], grid: Option<[u32; 3]>) 
         arguments.refuse_idle(outputs(loaded), extents, grid.is_some()).map_err(refuse)?;
         arguments.refuse_short(&loaded.needs, extents, grid.is_some()).map_err(refuse)?;
     }
-    Ok(arguments.with_grid(launched))
+    let bound = Arc::new(arguments.with_grid(launched));
+    loaded.recent.keep(args, grid, &bound);
+    Ok(bound)
 }
 
 /// Rejects outputs that were not passed by `&mut`, or that share elements with another argument.
@@ -427,7 +432,7 @@ fn device_arg(arg: ArgValue) -> DeviceArg {
             offset: t.offset,
             // `bind` has refused extents beyond `i32`.
             extents: t.extents().iter().map(|n| i32::try_from(*n).unwrap_or(i32::MAX)).collect(),
-            strides: t.strides().to_vec(),
+            strides: t.strides().iter().copied().collect(),
         },
         ArgValue::Absent => DeviceArg::Absent,
         ArgValue::Scalar(value) => DeviceArg::Scalar(value),

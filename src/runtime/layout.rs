@@ -61,7 +61,7 @@ impl<const R: usize> Layout<R> {
     pub(crate) fn strided(elem: Elem, shape: [usize; R], strides: [usize; R]) -> Result<Self> {
         const OPERATION: &str = "strides";
         let row_major = Layout::unpacked_row_major(elem, shape)?;
-        if row_major.len() == 0 {
+        if row_major.is_empty() {
             return Ok(row_major);
         }
         let mut axes: Vec<(usize, usize)> = strides.into_iter().zip(shape).filter(|(_, n)| *n > 1).collect();
@@ -84,7 +84,7 @@ impl<const R: usize> Layout<R> {
 
     /// The number of elements that its memory must have, from the first element of the layout to the last.
     pub(crate) fn reach(&self) -> usize {
-        if self.len() == 0 {
+        if self.is_empty() {
             return 0;
         }
         1 + self.shape.iter().zip(self.strides).map(|(n, stride)| (n - 1) * stride).sum::<usize>()
@@ -92,13 +92,18 @@ impl<const R: usize> Layout<R> {
 
     /// The offset after a move along an axis, if there are elements.
     fn moved(&self, axis: usize, by: usize) -> usize {
-        if self.len() == 0 { 0 } else { self.offset + by * self.strides[axis] }
+        if self.is_empty() { 0 } else { self.offset + by * self.strides[axis] }
     }
 
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         // Layouts are only created for numbers of elements that do not overflow.
         element_count(&self.shape).unwrap_or(usize::MAX)
+    }
+
+    /// Whether there are no elements. A product of all extents is not needed for that.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
     }
 
     /// Whether the elements lie one after the other in row-major order.
@@ -108,7 +113,7 @@ impl<const R: usize> Layout<R> {
 
     /// The first axis from which on the elements lie one after the other in row-major order; `R` if there is none.
     pub(crate) fn contiguous_from(&self) -> usize {
-        if self.len() == 0 {
+        if self.is_empty() {
             return 0;
         }
         let mut expected = 1;
@@ -198,7 +203,7 @@ impl<const R: usize> Layout<R> {
             let problem = format!("{shape:?} does not have the {} of {:?}", counted(self.len(), "element"), self.shape);
             return refuse("reshape", problem, "choose extents whose product is the number of elements");
         }
-        if self.len() == 0 {
+        if self.is_empty() {
             return Layout::unpacked_row_major(self.elem, shape)?.packed("reshape");
         }
         let Some(strides) = self.strides_of(shape) else {
@@ -270,7 +275,7 @@ impl<const R: usize> Layout<R> {
 
     /// Rejects layouts that the packing of the 4-bit types does not allow. Every construction of a layout ends here.
     pub(super) fn packed(self, operation: &'static str) -> Result<Self> {
-        if self.len() == 0 {
+        if self.is_empty() {
             return Ok(Layout { offset: 0, ..self });
         }
         if self.elem.bits() != 4 {

@@ -59,6 +59,7 @@ mod pinned;
 #[cfg(any(feature = "cuda", feature = "hip", feature = "emulator", feature = "simulator"))]
 mod print;
 mod queued;
+mod recent;
 mod reference;
 #[cfg(feature = "_remote")]
 mod remote;

@@ -84,7 +84,7 @@ fn taken(arg: &DeviceArg, kind: &ParamKind) -> Result<Arg> {
             let mut bytes = host_bytes(reach(*elem, extents, strides))?;
             memory.read(*offset, &mut bytes).map_err(|e| broken(&e))?;
             let shape = extents.iter().map(|e| i64::from(*e)).collect();
-            Ok(Arg::Tensor { elem: *elem, shape, strides: strides.clone(), bytes })
+            Ok(Arg::Tensor { elem: *elem, shape, strides: strides.to_vec(), bytes })
         }
         // The devices of arguments have been compared.
         (DeviceArg::Tensor { .. } | DeviceArg::Absent, _) => Ok(Arg::Absent),

@@ -22,7 +22,7 @@ impl<const R: usize> Strided<R> {
     pub(super) fn layout(&self, operation: &'static str, elem: Elem, len: usize, exclusive: bool) -> Result<Layout<R>> {
         let Strided { offset, shape, strides } = *self;
         let row_major = Layout::row_major(elem, shape)?;
-        if row_major.len() == 0 {
+        if row_major.is_empty() {
             return Ok(row_major);
         }
         inside(operation, (offset, &shape, &strides), len, exclusive)?;
@@ -54,7 +54,7 @@ impl Place<'_> {
     ) -> Result<(usize, Layout<MAX_RANK>)> {
         let Place { offset, shape, strides } = *self;
         let (rank, row_major) = padded_row_major(elem, shape)?;
-        if row_major.len() == 0 {
+        if row_major.is_empty() {
             return Ok((rank, row_major));
         }
         let first = MAX_RANK - rank;
@@ -90,12 +90,17 @@ fn inside(
         );
         return refuse(problem, "check the offset and the strides: they count elements, not bytes");
     }
-    let mut axes: Vec<(usize, usize)> =
-        strides.iter().copied().zip(shape.iter().copied()).filter(|(_, n)| *n > 1).collect();
+    if !exclusive {
+        return Ok(());
+    }
+    // Axes of one element, and those that there are not, have stride 0, so that they are first and change nothing.
+    let mut axes = [(0, 1); MAX_RANK];
+    let given = strides.iter().copied().zip(shape.iter().copied()).filter(|(_, n)| *n > 1);
+    axes.iter_mut().zip(given).for_each(|(to, axis)| *to = axis);
     axes.sort_unstable();
     let mut reach = 1;
     for (stride, extent) in axes {
-        if exclusive && stride < reach {
+        if extent > 1 && stride < reach {
             let problem = format!("with strides {strides:?}, elements of shape {shape:?} share memory");
             return refuse(problem, "give each axis a stride larger than the range of the inner axes");
         }

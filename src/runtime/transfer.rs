@@ -81,7 +81,7 @@ impl<T: Elem> Sink<T> for Slice<'_, T> {
 }
 
 fn read_each<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, out: &mut impl Sink<T>) -> Result<()> {
-    if layout.len() == 0 {
+    if layout.is_empty() {
         return Ok(());
     }
     let mut source = Source { storage, bytes: Vec::new() };
@@ -100,7 +100,7 @@ fn read_each<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, out
 
 /// Overwrites all elements with this one.
 pub(crate) fn fill<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R>, value: T) -> Result<()> {
-    if layout.len() == 0 {
+    if layout.is_empty() {
         return Ok(());
     }
     // All elements become the same, so the order in which they come does not matter.
@@ -120,7 +120,7 @@ pub(crate) fn fill<T: Elem, const R: usize>(storage: &Storage, layout: &Layout<R
 
 /// Overwrites all elements of `to` with those of `from`, which has the same extents, without memory for all of them if the runs are long.
 pub(crate) fn copy<T: Elem, const R: usize>(from: (&Storage, &Layout<R>), to: (&Storage, &Layout<R>)) -> Result<()> {
-    if from.1.len() == 0 {
+    if from.1.is_empty() {
         return Ok(());
     }
     // In the order in which the elements of `to` lie in memory, its runs are as long as they can be.

@@ -1,7 +1,7 @@
 //! The arguments of a launch, and the checks of them on which safety depends.
 
 use crate::plan::{ParamKind, Plan, ScalarSlot};
-use crate::runtime::launch::TensorArg;
+use crate::runtime::launch::{TensorArg, TensorPlace};
 use crate::runtime::memory::Memory;
 use titan_core::ir::{Access, Const, Elem, Loc, ParamKind as SigParam, Signature};
 use titan_core::launch::{ArgInfo, Arguments, given_grid};
@@ -71,9 +71,17 @@ impl Arg {
 
 impl<'a> ArgRef<'a> {
     fn extents(&self) -> &'a [i32] {
-        match self {
-            ArgRef::Tensor { extents, .. } => extents,
-            ArgRef::Absent | ArgRef::Scalar(_) => &[],
+        self.place().map_or(&[], |place| place.extents)
+    }
+
+    /// The place of the argument, if it is a tensor.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<TensorPlace<'a>> {
+        match *self {
+            ArgRef::Tensor { memory, offset, extents, strides } => {
+                Some(TensorPlace { memory, offset, extents, strides })
+            }
+            ArgRef::Absent | ArgRef::Scalar(_) => None,
         }
     }
 }
@@ -161,17 +169,18 @@ pub(crate) fn tensors<'a>(plan: &'a Plan, args: &[ArgRef<'a>]) -> Result<Vec<Opt
     for (param, arg) in plan.params.iter().zip(args) {
         let name = param.name.as_str();
         let bad = |what: String| Err(RunError::BadArguments(format!("`{name}` {what}")));
-        tensors.push(match (param.kind, *arg) {
-            (ParamKind::Tensor { elem, rank, access, .. }, ArgRef::Tensor { memory, offset, extents, strides }) => {
-                if extents.len() != rank {
-                    return bad(format!("is a tensor of rank {rank}, not {}", extents.len()));
+        tensors.push(match (param.kind, *arg, arg.place()) {
+            (ParamKind::Tensor { elem, rank, access, .. }, _, Some(place)) => {
+                if place.extents.len() != rank {
+                    return bad(format!("is a tensor of rank {rank}, not {}", place.extents.len()));
                 }
-                let written = access == Access::Mut;
-                Some(TensorArg { name, memory, offset, elem, extents, strides, written })
+                Some(TensorArg { name, place, elem, written: access == Access::Mut })
             }
-            (ParamKind::Tensor { optional: true, .. }, ArgRef::Absent) | (ParamKind::Scalar { .. }, _) => None,
-            (ParamKind::Tensor { .. }, ArgRef::Absent) => return bad("is not optional".to_owned()),
-            (ParamKind::Tensor { .. }, ArgRef::Scalar(_)) => return bad("is a tensor".to_owned()),
+            (ParamKind::Tensor { optional: true, .. }, ArgRef::Absent, _) | (ParamKind::Scalar { .. }, _, _) => None,
+            (ParamKind::Tensor { .. }, ArgRef::Scalar(_), _) => return bad("is a tensor".to_owned()),
+            (ParamKind::Tensor { .. }, ArgRef::Absent | ArgRef::Tensor { .. }, _) => {
+                return bad("is not optional".to_owned());
+            }
         });
     }
     Ok(tensors)

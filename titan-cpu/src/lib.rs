@@ -5,7 +5,7 @@
 //!
 //! The stages, from the folder names: `plan` compiles the IR to steps over slots, `exec` runs the steps of one program,
 //! `ops` has the loops over elements, `math` the transcendental functions, `runtime` device memory and all `unsafe` code,
-//! `workers` the threads.
+//! `workers` the threads, `recent` the last launches, whose checks hold for others like them.
 //!
 //! Deliberately absent: streams, the choice of a grid, and checks of arguments beyond those that safety needs. They are the
 //! launcher's.
@@ -25,6 +25,7 @@ mod math;
 mod ops;
 mod plan;
 mod program;
+mod recent;
 mod rep;
 mod runtime;
 mod simd;

@@ -4,7 +4,8 @@ use crate::arguments::{Arg, ArgRef, RunError, check_grid, scalars, tensors};
 use crate::exec::{Failure, Machine, Work};
 use crate::plan::lower::{CompileError, lower};
 use crate::plan::{ParamKind, Plan, ScalarSlot};
-use crate::runtime::launch::{BindError, Tensors};
+use crate::recent::{self, Recent};
+use crate::runtime::launch::{Checked, Tensors};
 use crate::runtime::view::View;
 use crate::simd::Isa;
 use crate::workers::{self, Task};
@@ -51,6 +52,7 @@ struct Compiled {
     options: Options,
     /// The buffers that threads keep between launches.
     work: Mutex<Vec<Work>>,
+    recent: Recent,
 }
 
 /// A launch: the data that its programs share.
@@ -103,8 +105,8 @@ impl Program {
     pub(crate) fn of(kernel: &Kernel, options: Options) -> Result<Program, CompileError> {
         let plan = lower(kernel, options)?;
         let most = [0, 1, 2].map(|axis| max_extent(&kernel.sig, axis));
-        let (signature, work) = (kernel.sig.clone(), Mutex::new(Vec::new()));
-        Ok(Program(Arc::new(Compiled { signature, most, plan, isa: Isa::detect(), options, work })))
+        let (signature, work, recent) = (kernel.sig.clone(), Mutex::new(Vec::new()), Recent::default());
+        Ok(Program(Arc::new(Compiled { signature, most, plan, isa: Isa::detect(), options, work, recent })))
     }
 
     /// The number of programs of a persistent grid: one for each thread.
@@ -132,17 +134,13 @@ impl Program {
         let Some(programs) = programs else {
             return Err(RunError::BadArguments(format!("a grid of {grid:?} programs")));
         };
-        let Compiled { signature, most, plan, options, .. } = &*self.0;
+        let Compiled { plan, options, .. } = &*self.0;
         if args.len() != plan.params.len() {
             let (want, got) = (plan.params.len(), args.len());
             return Err(RunError::BadArguments(format!("{got} arguments for {want} parameters")));
         }
         let scalars = scalars(plan, args)?;
-        let tensors = Tensors::bind(&tensors(plan, args)?).map_err(|error| match error {
-            BindError::Arguments(message) => RunError::BadArguments(message),
-            BindError::InUse(name) => RunError::InUse(name),
-        })?;
-        check_grid(signature, *most, args, grid)?;
+        let tensors = self.0.tensors(args, grid)?;
         let threads = options.threads.map_or_else(workers::threads, NonZeroUsize::get);
         let alone = programs <= 1 || threads == 1 || plan.cost.saturating_mul(programs) < INLINE_COST;
         // Chunks are large enough that they are taken rarely, and small enough to balance the load.
@@ -165,6 +163,22 @@ impl Program {
         let launch = Arc::new(launch);
         workers::workers().run(&launch, threads);
         launch.outcome()
+    }
+}
+
+impl Compiled {
+    /// The tensors of a launch, after all checks of its arguments and its grid. Checks that an earlier launch has passed are not repeated.
+    fn tensors(&self, args: &[ArgRef<'_>], grid: [u32; 3]) -> Result<Tensors, RunError> {
+        let Compiled { signature, most, plan, recent, .. } = self;
+        if let Some(known) = recent.lease(plan, args, grid) {
+            return known;
+        }
+        let checked = Arc::new(Checked::new(&tensors(plan, args)?).map_err(RunError::BadArguments)?);
+        let tensors = recent::lease(plan, &checked, args);
+        let tensors = tensors.unwrap_or_else(|| Err(RunError::BadArguments("arguments that change".to_owned())))?;
+        check_grid(signature, *most, args, grid)?;
+        recent.keep(args, grid, checked);
+        Ok(tensors)
     }
 }
 
@@ -237,15 +251,14 @@ impl Launch {
         if self.stop.load(Relaxed) { u64::MAX } else { self.next.fetch_add(self.chunk, Relaxed) }
     }
 
-    /// The views of the parameters, in their slots.
-    pub(crate) fn views(&self) -> Vec<View<'_>> {
-        let mut views = vec![View::absent(Elem::F32, 1); self.plan().views];
+    /// Puts the views of the parameters into their slots.
+    pub(crate) fn fill_views<'m>(&'m self, views: &mut Vec<View<'m>>) {
+        views.resize(self.plan().views, View::absent(Elem::F32, 1));
         for (i, param) in self.plan().params.iter().enumerate() {
             if let ParamKind::Tensor { view, elem, rank, .. } = param.kind {
                 views[view as usize] = self.tensors.view(i).unwrap_or_else(|| View::absent(elem, rank));
             }
         }
-        views
     }
 
     fn record(&self, number: u64, failure: Failure) {

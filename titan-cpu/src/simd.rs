@@ -34,6 +34,15 @@ impl Isa {
         self.f16c
     }
 
+    /// Whether the machine has AVX2.
+    #[inline]
+    pub(crate) fn has_avx2(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.v3.is_some();
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
     /// Calls `f` in a function whose loops are compiled for these instructions. Functions that `f` calls must be inlined to profit from it.
     #[inline]
     pub(crate) fn run<F: Loop>(self, f: F) {

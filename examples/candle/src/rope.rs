@@ -21,8 +21,10 @@ fn kernel<T: Float, const BH: i32, const D: i32>(
     let s = sin.index::<0>(t).load_tile::<{ D / 2 }>([0]).cast::<f32>();
     let lo = x.load_tile::<BH, { D / 2 }>([h, 0]).cast::<f32>();
     let hi = x.load_tile::<BH, { D / 2 }>([h, 1]).cast::<f32>();
-    y.store_tile([h, 0], (lo * c.row() - hi * s.row()).cast());
-    y.store_tile([h, 1], (hi * c.row() + lo * s.row()).cast());
+    // Both before the first is stored: a store ends what the CPU computes block by block.
+    let (first, second) = (lo * c.row() - hi * s.row(), hi * c.row() + lo * s.row());
+    y.store_tile([h, 0], first.cast());
+    y.store_tile([h, 1], second.cast());
 }
 
 /// The rotation of `x`, `[B, H, T, D]`, by the tables of cosines and sines, whose rows are positions.

@@ -27,7 +27,7 @@ fn matrix<T: Float, const BM: i32, const BN: i32, const BK: i32>(
 
 /// The same for few rows of `x`, one per program: what is common to 32 codes is applied to their sum.
 #[titan::kernel(
-    instances(T in [f16, bf16, f32], (BN, BK) in [(16, 256)]),
+    instances(T in [f16, bf16, f32], (BN, BK) in [(8, 1024)]),
     grid(cdiv(N, BN), M), require(K % 32 == 0), allow(no_code),
 )]
 fn vector<T: Float, const BN: i32, const BK: i32>(
@@ -39,10 +39,11 @@ fn vector<T: Float, const BN: i32, const BK: i32>(
     let (n, m) = (program_id(0), program_id(1));
     let mut acc = Tile::<f32, BN>::zeros();
     for k in 0..cdiv(K, BK) {
-        let part = x.index::<0>(m).load_tile::<BK>([k]).cast::<f32>();
-        let products = code.load_tile::<BN, BK>([n, k]).cast::<f32>() * part.row();
-        let eight = part.reshape::<{ BK / 32 }, 32>().reduce_sum::<1>() * 8.0;
-        let sums = products.reshape::<BN, { BK / 32 }, 32>().reduce_sum::<2>() - eight.row();
+        let part = x.index::<0>(m).load_tile::<BK>([k]).cast::<f32>().reshape::<{ BK / 32 }, 32>();
+        let eight = part.reduce_sum::<1>() * 8.0;
+        // The shape of the sums from the start, so that the CPU needs no tile between the products and the sums.
+        let codes = code.load_tile::<BN, BK>([n, k]).reshape::<BN, { BK / 32 }, 32>().cast::<f32>();
+        let sums = (codes * part.broadcast::<0, BN>()).reduce_sum::<2>() - eight.row();
         acc += (sums * scale.load_tile::<BN, { BK / 32 }>([n, k]).cast::<f32>()).reduce_sum::<1>();
     }
     y.index_mut::<0>(m).store_tile([n], acc.cast());
@@ -64,7 +65,7 @@ pub fn w4a16(
     titan_candle::apply("w4a16", [x, codes, scales], (shape, x.dtype()), |on, [x, codes, scales], mut y| {
         let (x, codes, mut y) = (x.with_rank(2)?, codes.bits_as(ElemType::U4)?, y.with_rank_mut(2)?);
         on.run(match few {
-            true => dispatch!(vector::<_, 16, 256>(&x, &codes, &scales, &mut y)),
+            true => dispatch!(vector::<_, 8, 1024>(&x, &codes, &scales, &mut y)),
             false => dispatch!(matrix::<_, 64, 64, 64>(&x, &codes, &scales, &mut y)),
         })
     })

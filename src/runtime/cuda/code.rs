@@ -289,7 +289,7 @@ fn memory_of(arg: &DeviceArg) -> Option<&super::Memory> {
 pub(super) fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Cuda(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }
+            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.to_vec(), strides: strides.to_vec() }
         }
         // The devices of arguments have been compared.
         #[cfg(any(feature = "cpu", feature = "hip", feature = "emulator"))]

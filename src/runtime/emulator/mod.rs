@@ -346,7 +346,7 @@ impl Code {
 fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Emulated(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.at(*offset), extents: extents.clone(), strides: strides.clone() }
+            GpuArg::Tensor { address: memory.at(*offset), extents: extents.to_vec(), strides: strides.to_vec() }
         }
         // The devices of arguments have been compared.
         #[cfg(feature = "cpu")]

@@ -259,7 +259,7 @@ fn launch(
 pub(super) fn gpu_arg(arg: &DeviceArg) -> GpuArg {
     match arg {
         DeviceArg::Tensor { storage: Storage::Hip(memory), offset, extents, strides } => {
-            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.clone(), strides: strides.clone() }
+            GpuArg::Tensor { address: memory.0.address(*offset), extents: extents.to_vec(), strides: strides.to_vec() }
         }
         // The devices of arguments have been compared.
         #[cfg(any(feature = "cpu", feature = "cuda", feature = "emulator"))]

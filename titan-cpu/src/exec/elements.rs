@@ -8,9 +8,9 @@ use super::pool::{Buffer, reserve};
 use super::target::Target;
 use super::tile::Data;
 use super::{Machine, Outcome};
-use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
 use crate::ops::words;
+use crate::ops::{ElementFn, TileFn};
 use crate::plan::group::{Act, Group, MAX_LEAVES, Micro, Operand, Out};
 use crate::rep;
 use crate::simd::Isa;
@@ -82,6 +82,10 @@ impl Machine<'_, '_> {
             let mut frame = Frame { isa: self.isa, group, leaves: &leaves, registers, rows, outs, partial, span };
             for (number, op) in group.ops.iter().enumerate() {
                 frame.micro(number, op, target.as_ref());
+                if let (Some(target), true) = (&target, group.reduced == Some(number)) {
+                    // After the last pass over the operands, whose lines come first, and before what its result is needed for.
+                    target.prefetch(span, self.isa);
+                }
             }
             span = span.next(group, operands.block);
         }
@@ -106,6 +110,7 @@ impl Frame<'_> {
     fn micro(&mut self, number: usize, op: &Micro, target: Option<&Target<'_>>) {
         match (op.act, target) {
             (Act::Map(f, to), _) => self.map(f, to, op),
+            (Act::MapRow(f, row), _) => self.map_row(f, row, op),
             (Act::Reduce(f, row), _) => self.reduce(&f, row, op, number),
             (Act::Expand(to), _) => self.expand(to, op),
             (Act::Give(out), _) => {
@@ -116,7 +121,7 @@ impl Frame<'_> {
             }
             (Act::Store, Some(target)) => target.store(self.span, op.args[0].1, self.operand(op.args[0])),
             (Act::MapStore(f, register), Some(target)) => {
-                let args = op.args.map(|arg| self.operand(arg));
+                let args = self.operands(op);
                 if !target.store_by(self.span, self.isa, f, args) {
                     self.map(f, Operand::Reg(register), op);
                     target.store(self.span, op.size, self.operand((Operand::Reg(register), op.size)));
@@ -133,50 +138,76 @@ impl Frame<'_> {
             Operand::Nothing => &[],
             Operand::Leaf(leaf) => self.leaves[leaf],
             Operand::Reg(r) => &self.registers[r * self.group.registers[1]..][..self.span.n * size],
-            Operand::Row(r) => &self.rows[r * self.group.rows[1]..][..self.span.rows(self.group) * size],
+            Operand::Row(r) => &self.rows[r * self.group.rows[1]..][..self.span.rows() * size],
             Operand::Out(o) => &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size],
         }
     }
 
+    #[inline]
+    fn operands(&self, op: &Micro) -> [&[u8]; 3] {
+        let [a, b, c] = op.args;
+        [self.operand(a), self.operand(b), self.operand(c)]
+    }
+
     /// Computes elements with a function. Their destination is none of the operands.
     fn map(&mut self, f: TileFn, to: Operand, op: &Micro) {
-        let (n, rows) = (self.span.n * op.size, self.span.rows(self.group) * op.size);
+        let n = self.span.n * op.size;
         match to {
             Operand::Reg(r) => {
                 let stride = self.group.registers[1];
                 let (below, rest) = self.registers.split_at_mut(r * stride);
                 let (dst, above) = rest.split_at_mut(stride);
-                let args = op.args.map(|(operand, size)| match operand {
-                    Operand::Nothing => &[],
-                    Operand::Leaf(leaf) => self.leaves[leaf],
-                    Operand::Reg(other) if other < r => &below[other * stride..][..self.span.n * size],
-                    Operand::Reg(other) => &above[(other - r - 1) * stride..][..self.span.n * size],
-                    Operand::Row(row) => &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size],
-                    Operand::Out(o) => {
-                        &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size]
+                let arg = |(operand, size): (Operand, usize)| -> &[u8] {
+                    match operand {
+                        Operand::Nothing => &[],
+                        Operand::Leaf(leaf) => self.leaves[leaf],
+                        Operand::Reg(other) if other < r => &below[other * stride..][..self.span.n * size],
+                        Operand::Reg(other) => &above[(other - r - 1) * stride..][..self.span.n * size],
+                        Operand::Row(row) => &self.rows[row * self.group.rows[1]..][..self.span.rows() * size],
+                        Operand::Out(o) => {
+                            &bytemuck::cast_slice(&self.outs[o])[self.span.start * size..][..self.span.n * size]
+                        }
                     }
-                });
-                f(self.isa, &mut dst[..n], args);
-            }
-            Operand::Row(r) => {
-                // Operands were computed before, so they are in lower registers.
-                let stride = self.group.rows[1];
-                let (below, dst) = self.rows.split_at_mut(r * stride);
-                let args = op.args.map(|(operand, size)| match operand {
-                    Operand::Leaf(leaf) => self.leaves[leaf],
-                    Operand::Row(row) => &below[row * stride..][..self.span.rows(self.group) * size],
-                    Operand::Nothing | Operand::Reg(_) | Operand::Out(_) => &[],
-                });
-                f(self.isa, &mut dst[..rows], args);
+                };
+                let [a, b, c] = op.args;
+                f(self.isa, &mut dst[..n], [arg(a), arg(b), arg(c)]);
             }
             Operand::Out(o) => {
                 let mut dst = std::mem::take(&mut self.outs[o]);
-                let args = op.args.map(|arg| self.operand(arg));
+                let args = self.operands(op);
                 f(self.isa, &mut bytemuck::cast_slice_mut(&mut dst)[self.span.start * op.size..][..n], args);
                 self.outs[o] = dst;
             }
-            Operand::Nothing | Operand::Leaf(_) => {}
+            Operand::Nothing | Operand::Leaf(_) | Operand::Row(_) => {}
         }
+    }
+
+    /// Computes one element for each row.
+    fn map_row(&mut self, f: ElementFn, row: usize, op: &Micro) {
+        // Operands were computed before, so they are in lower registers.
+        let (stride, count) = (self.group.rows[1], self.span.rows());
+        let (below, dst) = self.rows.split_at_mut(row * stride);
+        let arg = |(operand, size): (Operand, usize)| -> &[u8] {
+            match operand {
+                Operand::Leaf(leaf) => self.leaves[leaf],
+                Operand::Row(row) => &below[row * stride..][..count * size],
+                Operand::Nothing | Operand::Reg(_) | Operand::Out(_) => &[],
+            }
+        };
+        let [a, b, c] = op.args;
+        let dst = &mut dst[..count * op.size];
+        if count > 1 {
+            (f.tile)(self.isa, dst, [arg(a), arg(b), arg(c)]);
+            return;
+        }
+        // Most blocks are one row: a loop over one element would cost more than the element.
+        let one = |(operand, size): (Operand, usize)| match operand {
+            Operand::Nothing => 0,
+            Operand::Leaf(_) | Operand::Reg(_) | Operand::Row(_) | Operand::Out(_) => {
+                words::element(arg((operand, size)), size, 0)
+            }
+        };
+        words::fill(dst, op.size, (f.scalar)([one(a), one(b), one(c)]));
     }
 
     /// Reduces the rows of an operand of operation `number` to a row operand. For rows longer than a block, the last part sets it.
@@ -187,7 +218,7 @@ impl Frame<'_> {
         let rows = std::mem::take(&mut self.rows);
         let data = [self.operand(op.args[0]), self.operand(op.args[1])];
         if n >= cols {
-            let count = self.span.rows(self.group);
+            let count = self.span.rows();
             (f.rows)(self.isa, &mut rows[dst..][..count * op.size], data, [count, cols, 1]);
         } else {
             let part = (f.part)(self.isa, data);
@@ -203,7 +234,7 @@ impl Frame<'_> {
     /// Repeats the elements of a row operand along the rows.
     fn expand(&mut self, to: Operand, op: &Micro) {
         let ((Operand::Row(row), size), Span { start, n, .. }) = (op.args[0], self.span) else { return };
-        let src = &self.rows[row * self.group.rows[1]..][..self.span.rows(self.group) * size];
+        let src = &self.rows[row * self.group.rows[1]..][..self.span.rows() * size];
         let dst: &mut [u8] = match to {
             Operand::Reg(r) => &mut self.registers[r * self.group.registers[1]..][..n * size],
             Operand::Out(o) => &mut bytemuck::cast_slice_mut(&mut self.outs[o])[start * size..][..n * size],

@@ -6,6 +6,7 @@ use crate::ops::{ScalarFn, words};
 use crate::plan::{MemoryStep, Place, ScalarSlot, TileSlot, dense_strides};
 use crate::rep;
 use crate::runtime::view::View;
+use crate::simd::Isa;
 use titan_core::ir::{Loc, Unit};
 
 /// The effect of a tile on the elements that it covers.
@@ -82,7 +83,7 @@ impl<'m> Machine<'_, 'm> {
 
     pub(super) fn load_dense(&mut self, to: TileSlot, view: &View<'_>, start: [i64; 4], pad: u64) -> Outcome<()> {
         let info = &self.plan.tiles[to as usize];
-        self.make(to, |_, out| load_tile(view, start, info.shape, info.size, pad, out))
+        self.make(to, |m, out| load_tile(view, (start, info.shape, info.size), pad, out, m.isa))
     }
 
     fn store(&mut self, to: &Place, from: TileSlot, how: Write) -> Outcome<()> {
@@ -120,7 +121,7 @@ impl<'m> Machine<'_, 'm> {
 }
 
 /// Fills a dense tile from a tensor, with padding outside of it.
-fn load_tile(view: &View<'_>, start: [i64; 4], shape: [i32; 4], size: usize, pad: u64, out: &mut [u8]) {
+fn load_tile(view: &View<'_>, (start, shape, size): ([i64; 4], [i32; 4], usize), pad: u64, out: &mut [u8], isa: Isa) {
     let inside = view.inside(start, shape);
     if !inside.is_all(shape) {
         words::fill(out, size, pad);
@@ -131,7 +132,7 @@ fn load_tile(view: &View<'_>, start: [i64; 4], shape: [i32; 4], size: usize, pad
         let at = [start[0] + i, start[1] + j, start[2] + k, start[3] + inside.lo[3]];
         let first = row_start([i, j, k, inside.lo[3]], rows);
         let n = count(inside.lo[3], inside.hi[3]);
-        view.read_run(view.offset(at), stride, &mut out[first * size..(first + n) * size]);
+        view.read_run(view.offset(at), stride, &mut out[first * size..(first + n) * size], isa);
     });
 }
 

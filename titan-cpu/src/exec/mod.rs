@@ -62,6 +62,8 @@ pub(crate) struct Work {
     narrow: [Buffer; 3],
     moved: Vec<u64>,
     kept: product_loop::Kept,
+    /// The allocations of the slots of views and tiles, which are empty between launches.
+    slots: (Vec<View<'static>>, Vec<Tile<'static>>),
 }
 
 impl Work {
@@ -74,8 +76,16 @@ impl Work {
             narrow: Default::default(),
             moved: Vec::new(),
             kept: product_loop::Kept::default(),
+            slots: Default::default(),
         }
     }
+}
+
+/// The allocation of a vector, without its elements, for elements with other lifetimes.
+fn emptied<A, B>(mut from: Vec<A>) -> Vec<B> {
+    from.clear();
+    // The standard library collects in place, so that this neither allocates nor frees.
+    from.into_iter().filter_map(|_| None).collect()
 }
 
 /// Runs programs of one launch in one thread.
@@ -108,12 +118,16 @@ impl<'p, 'm> Machine<'p, 'm> {
             work.scalars[*slot as usize] = *bits;
         }
         let plan = launch.plan();
+        let (views, tiles) = std::mem::take(&mut work.slots);
+        let (mut views, mut tiles) = (emptied(views), emptied(tiles));
+        launch.fill_views(&mut views);
+        tiles.resize(plan.tiles.len(), Tile::default());
         let mut machine = Machine {
             plan,
             work,
             isa: launch.isa(),
-            views: launch.views(),
-            tiles: vec![Tile::default(); plan.tiles.len()],
+            views,
+            tiles,
             rings: plan.rings.iter().map(|ring| rings::Ring::new(*ring)).collect(),
             grid: launch.grid,
             program: [0; 3],
@@ -146,6 +160,7 @@ impl<'p, 'm> Machine<'p, 'm> {
         for slot in 0..self.tiles.len() {
             self.kill(u32::try_from(slot).unwrap_or(u32::MAX));
         }
+        self.work.slots = (emptied(self.views), emptied(self.tiles));
     }
 
     fn scalar(&self, slot: ScalarSlot) -> u64 {

@@ -19,7 +19,7 @@ enum Source {
     Dense,
     /// Row by row, by the strides of its tile.
     Rows,
-    /// One element for each row of the block, copied to the operand's register.
+    /// One element for each row of the block, read in place if these are contiguous.
     OfRows,
 }
 
@@ -40,6 +40,8 @@ enum Place {
 pub(super) struct Span {
     pub(super) start: usize,
     pub(super) n: usize,
+    /// The number of rows, at least one; divided once, because every operation on rows asks for it.
+    rows: usize,
     /// The coordinates on the three leading axes.
     pub(super) row: [usize; 3],
     pub(super) col: usize,
@@ -69,13 +71,24 @@ pub(super) struct Operands<'a, const N: usize> {
 impl Span {
     /// The number of rows of the block, at least one.
     #[inline]
-    pub(super) fn rows(&self, group: &Group) -> usize {
-        if self.n <= group.cols { 1 } else { self.n / group.cols }
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The same block with this number of elements.
+    fn of_len(self, group: &Group, n: usize) -> Self {
+        Span { n, rows: if n <= group.cols { 1 } else { n / group.cols }, ..self }
+    }
+
+    /// Whether all elements have the same coordinates on the first two axes.
+    fn is_in_plane(&self, group: &Group) -> bool {
+        let rows = usize::try_from(group.shape[2]).unwrap_or(1);
+        self.row[2] * group.cols + self.col + self.n <= rows * group.cols
     }
 
     /// The first block of a group.
     pub(super) fn first(group: &Group, block: usize) -> Self {
-        Span { n: block.min(group.len), ..Span::default() }
+        Span::default().of_len(group, block.min(group.len))
     }
 
     /// The next block, which may be beyond the last one: whole rows, or a part of one.
@@ -94,8 +107,7 @@ impl Span {
             }
         }
         let rest = if block < group.cols { group.cols - next.col } else { group.len.saturating_sub(next.start) };
-        next.n = block.min(rest);
-        next
+        next.of_len(group, block.min(rest))
     }
 }
 
@@ -157,7 +169,7 @@ impl<'a, const N: usize> Operands<'a, N> {
             for number in 0..group.inputs.len() {
                 match self.sources[number] {
                     Source::Rows => inputs.places[number] = machine.fetch(group, number, span, inputs)?,
-                    Source::OfRows => machine.fetch_rows(group, number, span, inputs)?,
+                    Source::OfRows => inputs.places[number] = machine.fetch_rows(group, number, span, inputs)?,
                     Source::Uniform | Source::Filled | Source::Dense => {}
                 }
             }
@@ -170,7 +182,8 @@ impl<'a, const N: usize> Operands<'a, N> {
                 (Source::Dense, _) => &self.data[i][span.start * size..][..n],
                 (Source::Rows, Place::At(at)) => &self.data[i][at * size..][..n],
                 (Source::Filled, _) | (Source::Rows, Place::Register) => bytes(&inputs.copies[i], n),
-                (Source::OfRows, _) => bytes(&inputs.copies[i], span.rows(group) * size),
+                (Source::OfRows, Place::At(at)) => &self.data[i][at * size..][..span.rows() * size],
+                (Source::OfRows, _) => bytes(&inputs.copies[i], span.rows() * size),
             };
         }
         Ok(())
@@ -188,7 +201,7 @@ impl Machine<'_, '_> {
                 match (tile.data, tile.dense) {
                     (Data::Splat(bits), _) => bits,
                     (Data::Nothing, _) => 0,
-                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return Ok((Source::OfRows, &[])),
+                    (Data::Buffer(_) | Data::Memory(_), _) if of_rows => return Ok((Source::OfRows, self.data(slot))),
                     (Data::Buffer(_) | Data::Memory(_), true) => {
                         return Ok((Source::Dense, &self.data(slot)[tile.first * size..]));
                     }
@@ -209,9 +222,10 @@ impl Machine<'_, '_> {
         let Input { leaf: Leaf::Tile(slot), size, whole, .. } = group.inputs[leaf] else { return Ok(Place::Register) };
         let tile = &self.tiles[slot as usize];
         let step = tile.strides[3];
-        // Within one row the elements are contiguous, or all the same.
-        if span.n <= group.cols && (step == 1 || step == 0 && !whole) {
-            let [i, j, k] = span.row;
+        // Within one row the elements are contiguous, or all the same; within a plane they are if its rows are contiguous.
+        let [i, j, k] = span.row;
+        let joined = || step == 1 && tile.strides[2] == group.cols.cast_signed() && span.is_in_plane(group);
+        if span.n <= group.cols && (step == 1 || step == 0 && !whole) || joined() {
             let first = [i, j, k, span.col]
                 .iter()
                 .zip(tile.strides)
@@ -229,13 +243,16 @@ impl Machine<'_, '_> {
         Ok(Place::Register)
     }
 
-    /// Copies the elements of an operand for the rows of a block.
-    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Outcome<()> {
-        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return Ok(()) };
+    /// Locates the elements of an operand for the rows of a block, or copies them.
+    fn fetch_rows(&self, group: &Group, leaf: usize, span: Span, inputs: &mut Inputs) -> Outcome<Place> {
+        let Input { leaf: Leaf::Tile(slot), size, .. } = group.inputs[leaf] else { return Ok(Place::Register) };
         if let Some(tile) = self.strided(slot) {
-            let dst = inputs.copy(leaf, span.rows(group) * size)?;
-            words::gather_run(dst, &tile, span.start / group.cols);
+            let row = span.start / group.cols;
+            if tile.strides[3] == 1 && words::is_in_line(&tile, row, span.rows()) {
+                return Ok(Place::At(words::index_of(&tile, row)));
+            }
+            words::gather_run(inputs.copy(leaf, span.rows() * size)?, &tile, row);
         }
-        Ok(())
+        Ok(Place::Register)
     }
 }

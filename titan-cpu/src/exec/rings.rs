@@ -200,8 +200,8 @@ impl<'m> Machine<'_, 'm> {
             Some(Copied::Rows { view, rows, col, pad }) => {
                 let (view, rows, col, pad) = (*view, Arc::clone(rows), *col, *pad);
                 let info = self.plan.tiles[to as usize];
-                self.make(to, |_, out| {
-                    fill_rows(&view, &info, (col, pad), out, |i| rows.get(i).copied().unwrap_or([-1; 4]));
+                self.make(to, |m, out| {
+                    fill_rows(&view, &info, (col, pad), out, m.isa, |i| rows.get(i).copied().unwrap_or([-1; 4]));
                 })?;
             }
             None => return trap(loc, "a stage is read that holds nothing".to_owned()),

@@ -5,6 +5,7 @@ use super::{Machine, Outcome};
 use crate::ops::{ScalarFn, words};
 use crate::plan::{ScalarSlot, Slot, TileInfo, TileSlot, ViewSlot};
 use crate::runtime::view::View;
+use crate::simd::Isa;
 
 /// The coordinates of the start of a row on four axes, and the view in which they are valid.
 fn row_start<'v>(view: &View<'v>, row: [i64; 4], col: i64) -> (View<'v>, [i64; 4]) {
@@ -17,6 +18,7 @@ pub(super) fn fill_rows(
     info: &TileInfo,
     (col, pad): (i64, u64),
     out: &mut [u8],
+    isa: Isa,
     row_at: impl Fn(usize) -> [i64; 4],
 ) {
     let width = usize::try_from(info.shape[3]).unwrap_or(1);
@@ -29,7 +31,7 @@ pub(super) fn fill_rows(
         if !inside.is_empty() {
             at[3] += inside.lo[3];
             let (lo, hi) = (count(0, inside.lo[3]) * info.size, count(0, inside.hi[3]) * info.size);
-            view.read_run(view.offset(at), view.strides()[3], &mut row[lo..hi]);
+            view.read_run(view.offset(at), view.strides()[3], &mut row[lo..hi], isa);
         }
     }
 }
@@ -74,7 +76,7 @@ impl Machine<'_, '_> {
         self.dense_rows(rows)?;
         let (info, view) = (self.plan.tiles[to as usize], self.view(view));
         let (col, pad) = (i64::from(self.int(col)), self.scalar(pad));
-        self.make(to, |m, out| fill_rows(&view, &info, (col, pad), out, |i| m.row(rows, i)))
+        self.make(to, |m, out| fill_rows(&view, &info, (col, pad), out, m.isa, |i| m.row(rows, i)))
     }
 
     pub(super) fn scatter_rows(
@@ -118,7 +120,7 @@ impl Machine<'_, '_> {
         self.make(to, |m, out| {
             for (i, d) in out.chunks_exact_mut(info.size).enumerate() {
                 match m.lane_element(&view, at, i) {
-                    Some(offset) => view.read_run(offset, 1, d),
+                    Some(offset) => view.read_run(offset, 1, d, m.isa),
                     None => words::fill(d, info.size, pad),
                 }
             }

@@ -59,8 +59,24 @@ impl Target<'_> {
         fits && self.view.write_by(self.offset(span.row, span.col), span.n, isa, f, args)
     }
 
+    /// Requests the lines of a block, if it is going to be stored as a whole: otherwise the stores to a large tensor wait for them one after the
+    /// other, and everything that is stored after them too.
+    pub(super) fn prefetch(&self, span: Span, isa: Isa) {
+        let fits = if span.n <= self.cols { self.whole } else { self.joined };
+        if fits && self.view.is_far() {
+            self.view.prefetch(self.offset(span.row, span.col), span.n, isa);
+        }
+    }
+
     /// Stores the elements of a block, each of this size in bytes.
     pub(super) fn store(&self, span: Span, size: usize, data: &[u8]) {
+        let [i, j, k] = span.row;
+        if self.whole && span.col == 0 && span.n.is_multiple_of(self.cols) && k + span.n / self.cols <= self.extents[1]
+        {
+            // Whole rows of one plane, all of them inside.
+            self.view.write_rows(self.offset([i, j, k], 0), self.view.strides()[2], self.cols, data);
+            return;
+        }
         let inside = self.view.inside(self.start, self.shape);
         if inside.is_empty() {
             return;

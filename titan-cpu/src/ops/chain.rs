@@ -1,8 +1,9 @@
 //! Two `f32` operations in one loop: `(a · b) ∘ c`. Each rounds as it does alone; the loop saves a store of the intermediate value
 //! to a register of the block, and its load.
 
-use super::TileFn;
+use super::ElementFn;
 use super::number::Number;
+use crate::rep::Rep;
 use crate::simd::{Isa, Loop};
 use std::marker::PhantomData;
 use titan_core::ir::BinOp;
@@ -62,8 +63,17 @@ fn chain_tile<F: Op, G: Op>(isa: Isa, dst: &mut [u8], args: [&[u8]; 3]) {
     isa.run(Chain::<F, G> { dst, args, ops: PhantomData });
 }
 
-/// The loop of `second(first(a, b), c)`, or of `second(c, first(a, b))` if `swapped`; `None` if there is none.
-pub(crate) fn chain(first: BinOp, second: BinOp, swapped: bool) -> Option<TileFn> {
+fn chain_scalar<F: Op, G: Op>(args: [u64; 3]) -> u64 {
+    let [a, b, c] = args.map(<f32 as Rep>::from_bits);
+    Rep::to_bits(G::eval(F::eval(a, b), c))
+}
+
+fn both<F: Op, G: Op>() -> Option<ElementFn> {
+    Some(ElementFn { tile: chain_tile::<F, G>, scalar: chain_scalar::<F, G> })
+}
+
+/// The functions of `second(first(a, b), c)`, or of `second(c, first(a, b))` if `swapped`; `None` if there is none.
+pub(crate) fn chain(first: BinOp, second: BinOp, swapped: bool) -> Option<ElementFn> {
     match first {
         BinOp::Add => then::<Add>(second, swapped),
         BinOp::Sub => then::<Sub>(second, swapped),
@@ -82,15 +92,15 @@ pub(crate) fn chain(first: BinOp, second: BinOp, swapped: bool) -> Option<TileFn
     }
 }
 
-fn then<F: Op>(second: BinOp, swapped: bool) -> Option<TileFn> {
+fn then<F: Op>(second: BinOp, swapped: bool) -> Option<ElementFn> {
     match (second, swapped) {
-        (BinOp::Add, _) => Some(chain_tile::<F, Add>),
-        (BinOp::Mul, _) => Some(chain_tile::<F, Mul>),
-        (BinOp::Max, _) => Some(chain_tile::<F, Max>),
-        (BinOp::Sub, false) => Some(chain_tile::<F, Sub>),
-        (BinOp::Sub, true) => Some(chain_tile::<F, SubFrom>),
-        (BinOp::Div, false) => Some(chain_tile::<F, Div>),
-        (BinOp::Div, true) => Some(chain_tile::<F, DivInto>),
+        (BinOp::Add, _) => both::<F, Add>(),
+        (BinOp::Mul, _) => both::<F, Mul>(),
+        (BinOp::Max, _) => both::<F, Max>(),
+        (BinOp::Sub, false) => both::<F, Sub>(),
+        (BinOp::Sub, true) => both::<F, SubFrom>(),
+        (BinOp::Div, false) => both::<F, Div>(),
+        (BinOp::Div, true) => both::<F, DivInto>(),
         (
             BinOp::Rem
             | BinOp::And

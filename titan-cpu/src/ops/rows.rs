@@ -114,10 +114,29 @@ impl<O: RowOp> WithSimd for Rows<'_, O> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let [a, b] = self.args;
+        let n = 4 * S::F32_LANES;
+        if self.n == n
+            && let ((a, []), (b, [])) = (S::as_simd_f32s(a), S::as_simd_f32s(b))
+        {
+            // Rows of four vectors, such as blocks of 32 quantized numbers: there is no loop over a row.
+            let rows = a.as_chunks().0.iter().zip(b.as_chunks().0).zip(self.args[0].chunks_exact(n));
+            for (d, ((a, b), row)) in self.dst.iter_mut().zip(rows) {
+                *d = O::finish(four::<O, S>(simd, a, b), row);
+            }
+            return;
+        }
         for ((d, a), b) in self.dst.iter_mut().zip(a.chunks_exact(self.n)).zip(b.chunks_exact(self.n)) {
             *d = O::finish(row::<O, S>(simd, a, b), a);
         }
     }
+}
+
+/// As [`row`], of a row of four vectors.
+#[inline(always)]
+fn four<O: RowOp, S: Simd>(simd: S, a: &[S::f32s; 4], b: &[S::f32s; 4]) -> f32 {
+    let start = simd.splat_f32s(O::START);
+    let step = |i: usize| O::step(simd, start, a[i], b[i]);
+    O::fold(simd, O::merge(simd, O::merge(simd, step(0), step(1)), O::merge(simd, step(2), step(3))))
 }
 
 #[inline(always)]

@@ -46,19 +46,42 @@ pub(crate) fn gather_run(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
     fn words<T: Word>(dst: &mut [u8], tile: &Strided<'_>, start: usize) {
         let (dst, src): (&mut [T], &[T]) = (bytemuck::cast_slice_mut(dst), bytemuck::cast_slice(tile.data));
         let extent = |axis: usize| usize::try_from(tile.shape[axis]).unwrap_or(1).max(1);
-        let cols = extent(3);
-        let (mut at, mut rest) = (start, dst);
+        let [planes, rows, cols] = [extent(1), extent(2), extent(3)];
+        let (row, mut col, mut rest) = (start / cols, start % cols, dst);
+        let [mut i, mut j, mut k] = [row / rows / planes, row / rows % planes, row % rows];
+        let mut first = place(tile.first, tile.strides, [i, j, k, 0]);
+        if tile.strides[3] == 1 && col == 0 && rest.len().is_multiple_of(cols) && k + rest.len() / cols <= rows {
+            // Whole contiguous rows of one plane.
+            for row in rest.chunks_exact_mut(cols) {
+                row.copy_from_slice(&src[first..first + cols]);
+                first = first.wrapping_add_signed(tile.strides[2]);
+            }
+            return;
+        }
         while !rest.is_empty() {
-            let (row, col) = (at / cols, at % cols);
-            let (i, j, k) = (row / extent(2) / extent(1), row / extent(2) % extent(1), row % extent(2));
             let n = (cols - col).min(rest.len());
             let (piece, more) = rest.split_at_mut(n);
-            let first = place(tile.first, tile.strides, [i, j, k, col]);
-            copy_run(piece, src, first, tile.strides[3]);
-            (at, rest) = (at + n, more);
+            let skipped = col.wrapping_mul(tile.strides[3].cast_unsigned());
+            copy_run(piece, src, first.wrapping_add(skipped), tile.strides[3]);
+            // The next row: a division for each would take longer than the copy of a short one.
+            (rest, col, k) = (more, 0, k + 1);
+            first = first.wrapping_add_signed(tile.strides[2]);
+            if k == rows {
+                (j, k) = (j + 1, 0);
+                if j == planes {
+                    (i, j) = (i + 1, 0);
+                }
+                first = place(tile.first, tile.strides, [i, j, k, 0]);
+            }
         }
     }
     with_width!(tile.size, words(dst, tile, start));
+}
+
+/// Whether `n` elements from element number `at` on are in one line along the last axis.
+pub(crate) fn is_in_line(tile: &Strided<'_>, at: usize, n: usize) -> bool {
+    let line = usize::try_from(tile.shape[3]).unwrap_or(1).max(1);
+    at % line + n <= line
 }
 
 /// The index in the data of element number `at` of a tile, in row-major order.

@@ -65,7 +65,7 @@ impl<'a> Closing<'a> {
         let out = self.outs.iter().position(|(v, _)| op.result == Some(*v));
         let act = match &op.act {
             OpenAct::Map(f) => Act::Map(*f, self.place(i, out)),
-            OpenAct::MapRows(f) => Act::Map(*f, Operand::Row(self.row(i))),
+            OpenAct::MapRows(f) => Act::MapRow(*f, self.row(i)),
             OpenAct::Reduce(f) => Act::Reduce(*f, self.row(i)),
             OpenAct::Broadcast => match (args[0].0, out) {
                 (row @ Operand::Row(_), None) if self.stands_for_all(i, needed) => {
@@ -124,7 +124,7 @@ impl<'a> Closing<'a> {
             if let OpenArg::Leaf(leaf, size, of_rows) = *leaf {
                 let as_is = |op: &Micro| match op.act {
                     Act::Reduce(..) | Act::Store => op.args.iter().any(|(operand, _)| *operand == Operand::Leaf(i)),
-                    Act::Map(..) | Act::MapStore(..) | Act::Expand(_) | Act::Give(_) => false,
+                    Act::Map(..) | Act::MapRow(..) | Act::MapStore(..) | Act::Expand(_) | Act::Give(_) => false,
                 };
                 inputs.push(Input { leaf, size, of_rows, whole: self.ops.iter().any(as_is) });
             }
@@ -139,7 +139,8 @@ impl<'a> Closing<'a> {
         let outs = self.outs.iter().map(|(_, out)| *out).collect();
         let registers = [self.busy.len(), (block * width).next_multiple_of(64)];
         let rows = [self.rows, ((block / cols).max(1) * width).next_multiple_of(64)];
-        Group { shape, len, cols, block, inputs, outs, ops: self.ops, store, registers, rows }
+        let reduced = self.ops.iter().rposition(|op| matches!(op.act, Act::Reduce(..)));
+        Group { shape, len, cols, block, inputs, outs, ops: self.ops, store, reduced, registers, rows }
     }
 }
 

@@ -8,8 +8,8 @@
 //! [`super::open`] finds groups, and [`crate::exec::elements`] executes them.
 
 use super::{Place, ScalarSlot, Slot, TileSlot};
-use crate::ops::TileFn;
 use crate::ops::reduce::RowFold;
+use crate::ops::{ElementFn, TileFn};
 use titan_core::ir::Elem;
 
 /// The number of elements of a block that need not contain whole rows.
@@ -70,8 +70,10 @@ pub(crate) struct Micro {
 /// The effect of an operation of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// Computes elements from elements; for a row operand, one per row.
+    /// Computes elements from elements.
     Map(TileFn, Operand),
+    /// Computes a row operand from row operands.
+    MapRow(ElementFn, usize),
     /// Reduces rows to a row operand.
     Reduce(RowFold, usize),
     /// Repeats a row operand along the rows.
@@ -117,6 +119,8 @@ pub(crate) struct Group {
     pub(crate) ops: Vec<Micro>,
     /// The destination of the last operation, if it is a store. No other operation is one: a group is closed with its store.
     pub(crate) store: Option<Place>,
+    /// The last operation that is a reduction.
+    pub(crate) reduced: Option<usize>,
     /// The number of registers that the operations need, and the size of each in bytes.
     pub(crate) registers: [usize; 2],
     /// The number of row operands, and the size of each in bytes.

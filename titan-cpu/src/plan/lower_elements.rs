@@ -112,7 +112,7 @@ impl Lower<'_> {
         }
         // Other groups may have been closed; this one is still open.
         if let Some(group) = frame.open.iter_mut().find(|g| g.shape == shape) {
-            group.ops.push(OpenOp { act: OpenAct::MapRows(f.tile), args, ..new.clone() });
+            group.ops.push(OpenOp { act: OpenAct::MapRows(*f), args, ..new.clone() });
         }
         Ok(true)
     }

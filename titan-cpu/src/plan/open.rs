@@ -8,10 +8,10 @@
 use super::Place;
 use super::close::Closing;
 use super::group::{Group, Leaf, MAX_LEAVES, MAX_ROW, Out};
-use crate::ops::TileFn;
 use crate::ops::chain::chain;
 use crate::ops::reduce::RowFold;
 use crate::ops::rows::DOT;
+use crate::ops::{ElementFn, TileFn};
 use titan_core::ir::{BinOp, OpId, Value};
 
 /// An operation in a group that is still open.
@@ -40,7 +40,7 @@ pub(super) enum OpenAct {
     Map(TileFn),
     Reduce(RowFold),
     /// Computes one element per row from such elements.
-    MapRows(TileFn),
+    MapRows(ElementFn),
     /// Computes all elements from one element per row.
     Broadcast,
     Store(Place),
@@ -114,7 +114,7 @@ impl OpenGroup {
                 (F32Op::SumOfRows, _) => continue,
                 (F32Op::Binary(outer), act) => match (chain(inner, outer, at == 1), act) {
                     (Some(f), OpenAct::MapRows(_)) => OpenAct::MapRows(f),
-                    (Some(f), _) => OpenAct::Map(f),
+                    (Some(f), _) => OpenAct::Map(f.tile),
                     (None, _) => continue,
                 },
             };

@@ -84,6 +84,15 @@ macro_rules! words {
 }
 words! { u8: AtomicU8; u16: AtomicU16; u32: AtomicU32; u64: AtomicU64; }
 
+/// The bytes of a memory from which on it counts as far away: half of a usual second cache.
+const FAR: i64 = 512 << 10;
+/// The bytes that are requested at once, a part of the first cache.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const PREFETCHED: usize = 8 << 10;
+/// The bytes of a line of a cache.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const LINE: usize = 64;
+
 impl View<'_> {
     /// The address of `n` elements from `first` on, `stride` apart, if all of them are in the memory.
     fn span<T>(&self, first: i64, stride: i64, n: usize) -> Option<*mut T> {
@@ -147,12 +156,12 @@ impl View<'_> {
     }
 
     /// Reads whole elements from offset `first` on, `stride` apart, in the form of tile buffers.
-    pub(crate) fn read_run(&self, first: i64, stride: i64, dst: &mut [u8]) {
+    pub(crate) fn read_run(&self, first: i64, stride: i64, dst: &mut [u8], isa: Isa) {
         fn words<T: Word>(view: &View<'_>, first: i64, stride: i64, dst: &mut [u8]) {
             view.read_words::<T>(first, stride, bytemuck::cast_slice_mut(dst));
         }
         if self.elem.bits() == 4 {
-            self.read_nibbles(first, stride, dst);
+            self.read_nibbles(first, stride, dst, isa);
         } else {
             with_width!(crate::rep::size(self.elem), words(self, first, stride, dst));
         }
@@ -170,22 +179,65 @@ impl View<'_> {
         }
     }
 
-    /// Computes `n` contiguous elements from `first` on with a function of operands; returns false if that is not possible.
-    pub(crate) fn write_by(&self, first: i64, n: usize, isa: Isa, f: TileFn, args: [&[u8]; 3]) -> bool {
+    /// Writes rows of `cols` contiguous elements, of which the first begins at element `first` and the others `stride` apart.
+    pub(crate) fn write_rows(&self, first: i64, stride: i64, cols: usize, src: &[u8]) {
+        fn words<T: Word>(view: &View<'_>, (first, stride): (i64, i64), cols: usize, src: &[u8]) {
+            for (row, i) in bytemuck::cast_slice::<u8, T>(src).chunks_exact(cols.max(1)).zip(0i64..) {
+                view.write_words::<T>(first.wrapping_add(i.wrapping_mul(stride)), 1, row);
+            }
+        }
+        if self.elem.bits() == 4 {
+            for (row, i) in src.chunks_exact(cols.max(1)).zip(0i64..) {
+                self.write_nibbles(first.wrapping_add(i.wrapping_mul(stride)), 1, row);
+            }
+        } else {
+            with_width!(crate::rep::size(self.elem), words(self, (first, stride), cols, src));
+        }
+    }
+
+    /// The address of `n` contiguous elements of whole bytes, if all of them are in the memory.
+    fn start_of(&self, first: i64, n: usize) -> Option<*mut u8> {
         fn bytes_at<T: Word>(view: &View<'_>, first: i64, n: usize) -> Option<*mut u8> {
             view.span::<T>(first, 1, n).map(<*mut T>::cast)
         }
+        with_width!(crate::rep::size(self.elem), bytes_at(self, first, n))
+    }
+
+    /// Computes `n` contiguous elements from `first` on with a function of operands; returns false if that is not possible.
+    pub(crate) fn write_by(&self, first: i64, n: usize, isa: Isa, f: TileFn, args: [&[u8]; 3]) -> bool {
         if self.elem.bits() < 8 || !self.writable || self.contended {
             return false;
         }
         let size = crate::rep::size(self.elem);
-        let Some(to) = with_width!(size, bytes_at(self, first, n)) else { return false };
+        let Some(to) = self.start_of(first, n) else { return false };
         // SAFETY: `span` found that many elements in a memory that may be written. They are this program's own, so no other
         // thread accesses them: the view is not contended. In this thread nothing else refers to them while `f`
         // runs: it is a plain function, and its operands are buffers or parts of tensors that nothing in the launch writes.
         let part = unsafe { std::slice::from_raw_parts_mut(to, n * size) };
         f(isa, part, args);
         true
+    }
+
+    /// Whether the memory is so large that it is rarely in the cache of a core.
+    pub(crate) fn is_far(&self) -> bool {
+        self.len >= FAR / i64::from(self.elem.bits().div_ceil(8))
+    }
+
+    /// Requests the first lines of `n` contiguous elements from `first` on for writing, so that they are in the cache when the elements are
+    /// stored. A request for reading would cost more than it saves: the line would be requested again when it is written.
+    pub(crate) fn prefetch(&self, first: i64, n: usize, isa: Isa) {
+        if self.elem.bits() < 8 || !self.writable || !isa.has_avx2() {
+            return;
+        }
+        let Some(at) = self.start_of(first, n) else { return };
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        for line in (0..(n * crate::rep::size(self.elem)).min(PREFETCHED)).step_by(LINE) {
+            let line = at.wrapping_add(line);
+            // SAFETY: a hint, which accesses nothing. Every machine with AVX2 has the instruction, or ignores it.
+            unsafe { std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly)) };
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = at;
     }
 
     /// The byte that contains a nibble, and whether it is the high half.
@@ -196,8 +248,8 @@ impl View<'_> {
         inside.then(|| (unsafe { self.bytes.as_ptr().offset(byte) }, at & 1 == 1))
     }
 
-    fn read_nibbles(&self, first: i64, stride: i64, dst: &mut [u8]) {
-        let pairs = if stride == 1 { self.read_pairs(first, dst) } else { 0 };
+    fn read_nibbles(&self, first: i64, stride: i64, dst: &mut [u8], isa: Isa) {
+        let pairs = if stride == 1 { self.read_pairs(first, dst, isa) } else { 0 };
         let mut at = first.wrapping_add(pairs as i64);
         for d in &mut dst[pairs..] {
             let Some((byte, high)) = self.nibble(at) else { return };
@@ -209,7 +261,7 @@ impl View<'_> {
     }
 
     /// Reads whole bytes of neighbouring nibbles, each once; returns how many nibbles it has read, from the first one on.
-    fn read_pairs(&self, first: i64, dst: &mut [u8]) -> usize {
+    fn read_pairs(&self, first: i64, dst: &mut [u8], isa: Isa) -> usize {
         let pairs = dst.as_chunks_mut::<2>().0;
         let last = first.wrapping_add(2 * pairs.len() as i64 - 1);
         let (false, Some((start, false)), Some(_)) = (pairs.is_empty(), self.nibble(first), self.nibble(last)) else {
@@ -221,9 +273,11 @@ impl View<'_> {
             let bytes = unsafe { std::slice::from_raw_parts(start, pairs.len()) };
             // The sign of a nibble, which is extended.
             let sign = if self.elem == Elem::I4 { 8 } else { 0 };
-            for (pair, byte) in pairs.iter_mut().zip(bytes) {
-                *pair = [byte & 15, byte >> 4].map(|nibble| (nibble ^ sign).wrapping_sub(sign));
-            }
+            isa.run(|| {
+                for (pair, byte) in pairs.iter_mut().zip(bytes) {
+                    *pair = [byte & 15, byte >> 4].map(|nibble| (nibble ^ sign).wrapping_sub(sign));
+                }
+            });
             return read;
         }
         for (i, pair) in pairs.iter_mut().enumerate() {
@@ -259,9 +313,12 @@ impl View<'_> {
             value[0].to_slot()
         }
         if self.elem.bits() == 4 {
-            let mut value = [0];
-            self.read_nibbles(at, 1, &mut value);
-            return value[0].into();
+            let value = self.nibble(at).map_or(0, |(byte, high)| {
+                // SAFETY: as in `read_nibbles`.
+                let byte = unsafe { AtomicU8::from_ptr(byte) }.load(Relaxed);
+                self.nibble_value(if high { byte >> 4 } else { byte & 15 })
+            });
+            return value.into();
         }
         with_width!(crate::rep::size(self.elem), one(self, at))
     }

@@ -240,11 +240,6 @@ impl Lease {
     pub(super) fn parts(&self) -> (NonNull<u8>, usize, bool) {
         (self.memory.0.bytes, self.memory.0.len, self.exclusive)
     }
-
-    /// The identity of the memory.
-    pub(crate) fn id(&self) -> usize {
-        self.memory.id()
-    }
 }
 
 impl Drop for Lease {

@@ -5,7 +5,7 @@
 //! the outer axis, and [`View::outer`] then returns a view without it.
 //! Element offsets count elements from the start of the memory; for the 4-bit types, nibbles.
 
-use super::launch::Slot;
+use super::launch::{Covered, Slot};
 use super::memory::Lease;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -284,19 +284,14 @@ impl<'m> Frozen<'m> {
     /// The span of a tensor that the launch does not write.
     fn new(lease: &'m Lease, slot: &Slot) -> Option<Self> {
         let (start, len, _) = lease.parts();
-        let bits = slot.elem.bits();
-        if !slot.frozen || slot.footprint.is_empty() || bits < 8 {
-            return None;
-        }
-        let (span, (first, _)) = (slot.footprint.bytes(), slot.footprint.elements());
-        let (skip, end) = (usize::try_from(span.start).ok()?, usize::try_from(span.end).ok()?);
+        let Covered { bytes: [skip, end], origin } = slot.covered.filter(|_| slot.frozen)?;
         if skip > end || end > len {
             return None;
         }
         // SAFETY: the bytes are inside of the memory, as just checked, and the memory is leased for `'m`; `frozen` says that
         // nothing in the launch writes any byte of the span, and the lease that nothing else does.
         let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr().add(skip), end - skip) };
-        Some(Frozen { bytes, origin: i64::try_from(first).ok()? })
+        Some(Frozen { bytes, origin })
     }
 }
 

@@ -12,6 +12,7 @@ mod matmul;
 mod memory;
 mod numbers;
 mod product;
+mod recent;
 mod ring_attention;
 mod ring_contents;
 mod ring_gemm;

@@ -26,7 +26,7 @@ fn compare(
 
 #[test]
 fn rms_norm_is_candles() {
-    for shape in [&[5, 96][..], &[3, 7, 200], &[2, 5, 1500], &[2, 2, 3, 130], &[2, 1, 5000]] {
+    for shape in [&[5, 96][..], &[3, 7, 200], &[2, 5, 1500], &[2, 2, 3, 130], &[2, 4096], &[2, 1, 5000]] {
         let width = *shape.last().unwrap();
         let inputs = |dtype| vec![numbers(1, shape, dtype), numbers(2, &[width], dtype)];
         let theirs = |x: &[Tensor]| theirs::rms_norm(&x[0], &x[1], 1e-5);

@@ -12,7 +12,7 @@ pub fn refused(outcome: candle_core::Result<Tensor>, says: &[&str]) {
 pub fn extents_that_do_not_fit_are_errors(on: &Device) {
     let numbers = |seed, shape: &[usize], dtype| numbers(seed, shape, dtype).to_device(on).unwrap();
     let (x, w) = (numbers(1, &[3, 100], DType::F32), numbers(2, &[99], DType::F32));
-    refused(rms_norm(&x, &w, 1e-5), &["kernel `kernel::<f32, 128>`", "`w`", "99", "help: "]);
+    refused(rms_norm(&x, &w, 1e-5), &["kernel `row::<f32, 128>`", "`w`", "99", "help: "]);
     refused(swiglu(&w), &["swiglu: [99]"]);
     let (q, k) = (numbers(3, &[1, 3, 4, 64], DType::F32), numbers(4, &[1, 2, 4, 64], DType::F32));
     refused(attention(&q, &k, &k, 1.0), &["HQ % HK == 0", "help: "]);
