@@ -78,10 +78,14 @@ pub mod tune;
 /// | argument | meaning | without it |
 /// |---|---|---|
 /// | `instances(..)` | the values of generic parameters to compile for | the function has no generic parameters |
-/// | `grid(..)` | one to three extents, as expressions over shape names and scalars | inferred from the outputs |
+/// | `grid(..)` | one to three extents, as expressions over shape names and scalars; `grid(unchecked ..)`: programs need not cover all of an output | inferred from the outputs |
 /// | `require(..)` | conditions that every launch must meet | none |
 /// | `roles(..)` | the roles of a pipeline and the number of warps of each: `roles(load: 1 warp, work: 1 warpgroup)` | all warps execute the whole kernel |
 /// | `targets(..)` | the targets for which the kernel is compiled | `cpu` and `sm_80`, `sm_90a` where it can use more, and with the feature `hip` `gfx942` if it can be compiled for it |
+/// | `schedule(rule)`, `schedule(swing)` | what places the operations of `pipelined` loops: a rule, or the modulo scheduler | `swing` on sm_80 and its kind, `rule` on others |
+/// | `tails(split)`, `tails(zero_filled)` | the treatment of the last iterations of `pipelined` loops, whose tiles may extend beyond a tensor | the compiler decides |
+/// | `allow(no_code)`, `allow(simpler_schedule)` | silences the warning that a target gets no code, or that a simpler schedule had to be taken | rustc warns |
+/// | `notes` | prints the compiler's notes about the code of the kernel as warnings | [`kernels`] has them |
 /// | `crate = path` | where `titan` is, if it was renamed | `::titan` |
 ///
 /// # Parameters
