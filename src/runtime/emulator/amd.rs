@@ -10,7 +10,7 @@ use super::super::kernel::Loaded;
 use super::{Code, PERSISTENT, broken, internal, report_words};
 use crate::error::{Error, Result};
 use titan_amd::Machine;
-use titan_amd::emu::{Args, DevicePtr, Launch, Memory, Module, Options};
+use titan_amd::emu::{Args, Launch, Memory, Module, Options};
 use titan_core::artifact::Variant;
 use titan_core::launch::abi::{self, GpuArg};
 use titan_nv::emu::Options as Asked;

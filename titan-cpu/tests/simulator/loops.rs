@@ -83,11 +83,15 @@ impl Tally {
     }
 }
 
-/// So many random loops by one scheduler, from a seed on.
-fn random_loops_agree(scheduler: Scheduler, first: u64) {
+/// Seeds of kernels that were compiled wrongly once: a schedule made part of an operand in another stage than its product; what was put before an inner
+/// loop, and has an effect, had a place in the stages of the outer one.
+const MENDED: [u64; 2] = [100_311, 100_622];
+
+/// So many random loops by one scheduler, from a seed on, and some more.
+fn random_loops_agree(scheduler: Scheduler, first: u64, more: &[u64]) {
     let n = test_depth::cases(1000, 12);
     let mut tally = Tally::default();
-    for seed in first..first + n as u64 {
+    for seed in (first..first + n as u64).chain(more.iter().copied()) {
         // A panic of the compiler is told with its kernel.
         if catch_unwind(AssertUnwindSafe(|| tally.kernel(seed, scheduler))).is_err() {
             let text = random_loops::kernel(&mut Rng::new(seed)).text;
@@ -103,10 +107,10 @@ fn random_loops_agree(scheduler: Scheduler, first: u64) {
 
 #[test]
 fn random_loops_by_the_rule_and_by_other_schedules_compute_the_same() {
-    random_loops_agree(Scheduler::Rule, 0);
+    random_loops_agree(Scheduler::Rule, 0, &[]);
 }
 
 #[test]
 fn random_loops_by_swing_and_by_other_schedules_compute_the_same() {
-    random_loops_agree(Scheduler::Swing, 100_000);
+    random_loops_agree(Scheduler::Swing, 100_000, &MENDED);
 }
