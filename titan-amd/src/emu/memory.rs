@@ -66,6 +66,8 @@ pub struct Memory {
     notes: BTreeMap<u64, (u64, Origin)>,
     /// The same for earlier launches, in words.
     stored: BTreeMap<u64, Arc<Stored>>,
+    /// The windows from the first one on, the next one that was never used, and the last one.
+    first: u64,
     window: u64,
     last: u64,
     by_base: BTreeMap<u64, AllocationId>,
@@ -98,6 +100,7 @@ impl Memory {
             parts: Parts::default(),
             notes: BTreeMap::new(),
             stored: BTreeMap::new(),
+            first: first.max(1),
             window: first.max(1),
             last: last.min(LAST_WINDOW),
             by_base: BTreeMap::new(),
@@ -180,10 +183,10 @@ impl Memory {
             self.parts.clear(ptr.0, bytes);
             let noted: Vec<u64> = self.stored.range(ptr.0..ptr.0 + bytes as u64).map(|(a, _)| *a).collect();
             noted.iter().for_each(|a| drop(self.stored.remove(a)));
-            // Parts of a code object share a window.
+            // Parts of a code object share a window. Others than those given out in turn are not given out again: those at addresses of a caller's.
             let (window, end) = (ptr.0 / WINDOW, (ptr.0 + bytes as u64) / WINDOW);
             let is_empty = self.by_base.range(window * WINDOW..(window + 1) * WINDOW).next().is_none();
-            if is_empty && window == end {
+            if is_empty && window == end && (self.first..self.window).contains(&window) {
                 self.spare.push_back(window);
             }
         }

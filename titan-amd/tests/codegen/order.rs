@@ -6,10 +6,11 @@ use crate::launch::{Ready, emitted, machine, orders};
 use crate::machine::Rng;
 use crate::nests::{arguments, functions};
 use titan_amd::codegen::check::order::check;
-use titan_amd::codegen::machine_ir::{Block, Code, Inst, Kind, Operand};
+use titan_amd::codegen::machine_ir::{Block, BlockData, Code, Inst, Kind, Operand};
 use titan_amd::codegen::{emit_in_given_order, emit_in_order_by};
-use titan_amd::isa::{Access, Implicit, Operand as Isa, Row, Unit};
+use titan_amd::isa::{Access, Field, Form, Implicit, Operand as Isa, Row, Unit, by_name};
 use titan_core::driver::stages;
+use titan_core::ir::Loc;
 use titan_core::lane::shared::place;
 use titan_core::lane::{Builder, Func, OpKind, Space};
 use titan_core::launch::abi::Slot;
@@ -218,6 +219,81 @@ fn neighbours_that_need_each_other_do_not_change_places() {
     for why in registers.into_iter().chain([Why::Memory, Why::Ordered, Why::Loads, Why::Memories]) {
         assert!(tried.get(&why).is_some_and(|n| *n > 2), "{why:?}: {tried:?}");
     }
+}
+
+/// Which of a load from global memory, a store to it, and both for the local data share an instruction of each kind may pass.
+const PASSES: [[bool; 4]; 6] = {
+    let (all, none) = ([true; 4], [false; 4]);
+    let global = [[true, false, true, true], [false, false, true, true]];
+    let local = [[true, true, true, false], [true, true, false, false]];
+    [all, none, global[0], global[1], local[0], local[1]]
+};
+
+/// The kind of an instruction in [`PASSES`], as its name says: what is not known orders everything.
+fn kind_by_name(row: &Row, plain: bool) -> usize {
+    let begins = |all: &[&str]| all.iter().any(|prefix| row.name.starts_with(prefix));
+    let is_one = |of: &str, all: &[&str]| row.name.strip_prefix(of).is_some_and(|rest| all.contains(&rest));
+    let to_local = row.name.contains("_lds_") || row.fixed.contains(&(Field::Lds, 1));
+    let hidden = ["s_setreg", "s_getreg", "s_getpc", "s_set_gpr_idx", "s_movrel", "v_cmpx"];
+    let lanes = ["saveexec", "wrexec"].iter().any(|of| row.name.contains(of));
+    match row.unit {
+        Unit::Salu | Unit::Valu | Unit::Trans | Unit::Dot | Unit::Xdl | Unit::Sgemm | Unit::Dgemm => {
+            usize::from(begins(&hidden) || lanes)
+        }
+        Unit::Lds if is_one("ds_", &["swizzle_b32", "permute_b32", "bpermute_b32"]) => 0,
+        Unit::Lds if is_one("ds_read_", &["u8", "i8", "u16", "i16", "b32", "b64", "b128"]) => 4,
+        Unit::Lds if is_one("ds_write_", &["b8", "b16", "b32", "b64", "b128"]) => 5,
+        Unit::Smem if is_one("s_load_dword", &["", "x2", "x4", "x8", "x16"]) && plain => 2,
+        Unit::Load if begins(&["global_load_", "buffer_load_"]) && !to_local && plain => 2,
+        Unit::Store if begins(&["global_store_", "buffer_store_"]) && plain => 3,
+        Unit::Smem
+        | Unit::Load
+        | Unit::Store
+        | Unit::Atomic
+        | Unit::LoadLds
+        | Unit::Cache
+        | Unit::Lds
+        | Unit::Branch
+        | Unit::Control => 1,
+    }
+}
+
+/// Every instruction of the machine, next to the four accesses.
+#[test]
+fn each_instruction_passes_the_accesses_of_its_kind() {
+    let inst = |row: &'static Row, mods: Vec<(Field, u32)>, added: bool| {
+        let kind = Kind::Row { row, form: Form::Base, mods };
+        Inst { kind, operands: Vec::new(), loc: Loc::default(), added }
+    };
+    let accesses = ["global_load_dword", "global_store_dword", "ds_read_b32", "ds_write_b32"];
+    let accesses = accesses.map(|name| inst(by_name(name).first().expect("a row"), Vec::new(), true));
+    let mut found = [0; PASSES.len()];
+    for row in titan_amd::isa::all() {
+        for mods in [None, Some(Field::Sc0), Some(Field::Sc1), Some(Field::Nt), Some(Field::Glc)] {
+            let mods: Vec<(Field, u32)> = mods.into_iter().map(|field| (field, 1)).collect();
+            let kind = kind_by_name(row, mods.is_empty());
+            let own = inst(row, mods, false);
+            let passes = accesses.each_ref().map(|access| {
+                let code = |insts: [&Inst; 2]| {
+                    let insts = insts.map(Inst::clone).to_vec();
+                    Code {
+                        registers: Vec::new(),
+                        blocks: vec![BlockData { insts, depth: 0 }],
+                        order: vec![Block::new(0)],
+                    }
+                };
+                let both = [
+                    check(&code([&own, access]), &code([access, &own])),
+                    check(&code([access, &own]), &code([&own, access])),
+                ];
+                assert_eq!(both[0].is_ok(), both[1].is_ok(), "{}", row.name);
+                both[0].is_ok()
+            });
+            assert_eq!(passes, PASSES[kind], "{}: {:?}", row.name, own.kind);
+            found[kind] += 1;
+        }
+    }
+    assert!(found.iter().all(|n| *n > 4), "{found:?}");
 }
 
 /// The code with instructions moved at random within their blocks, as far as the checker allows.

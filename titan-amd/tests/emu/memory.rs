@@ -90,6 +90,20 @@ fn addresses_of_freed_memory_are_given_out_again_when_there_are_no_others() {
     assert_eq!(memory.try_alloc("one more", 4), None);
 }
 
+/// Memories that share no address do not begin to when one of them had an allocation elsewhere.
+#[test]
+fn a_place_of_the_callers_is_not_given_out_to_others() {
+    let mut memory = Memory::with_windows(1, 2);
+    for window in [0, 2, 9] {
+        let ptr = memory.alloc_at("elsewhere", window << 32 | 0x1000, 4).unwrap();
+        memory.free(ptr);
+        memory.forget(ptr);
+    }
+    let all: Vec<_> = (0..2).map(|_| memory.try_alloc("x", 4).map(|ptr| ptr.address() >> 32)).collect();
+    assert_eq!(all, [Some(1), Some(2)]);
+    assert_eq!(memory.try_alloc("one more", 4), None);
+}
+
 #[test]
 fn a_kernel_may_be_launched_any_number_of_times_and_loaded_too() {
     let mut memory = Memory::with_windows(1, 6);

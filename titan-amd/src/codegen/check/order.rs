@@ -28,7 +28,7 @@
 //! It shares no code with the passes: what an instruction reads and writes is taken from the tables of the instruction set.
 
 use crate::codegen::machine_ir::{Block, Code, Inst, Kind, Operand, Reg};
-use crate::isa::{Access, Field, Format, Implicit, Operand as Isa, Row, Unit};
+use crate::isa::{Access, Field, Form, Format, Implicit, Operand as Isa, Row, Special, Unit};
 use std::collections::BTreeMap;
 
 /// What instructions read and write.
@@ -67,7 +67,15 @@ fn of_isa(operand: Isa) -> Vec<Location> {
         Isa::S(first, n) => all(first, n, Location::Scalar),
         Isa::V(first, n) => all(first, n, Location::Vector),
         Isa::A(first, n) => all(first, n, Location::Accumulation),
-        Isa::Inline(_) | Isa::Literal(_) | Isa::Special(_) | Isa::Imm(_) | Isa::Off => Vec::new(),
+        Isa::Special(Special::Scc) => vec![Location::Scc],
+        Isa::Special(Special::Vccz) => of_isa(Isa::VCC),
+        Isa::Special(Special::Execz) => of_isa(Isa::EXEC),
+        // The apertures of memories are constants.
+        Isa::Special(Special::SharedBase | Special::SharedLimit | Special::PrivateBase | Special::PrivateLimit)
+        | Isa::Inline(_)
+        | Isa::Literal(_)
+        | Isa::Imm(_)
+        | Isa::Off => Vec::new(),
     }
 }
 
@@ -77,7 +85,7 @@ fn accessed(code: &Code, inst: &Inst) -> Accessed {
         let (locations, keeps) = match operand {
             Operand::Part(part) => {
                 let words = (part.first..part.first + part.words).map(|word| Location::Word(part.reg, word));
-                (words.collect(), code.register(part.reg).pieces)
+                (words.collect(), code.register(part.reg).pieces || writes_some(inst))
             }
             // Which of the lanes of a register of the machine are written depends on the active ones.
             Operand::Isa(operand) => (of_isa(*operand), true),
@@ -105,9 +113,28 @@ fn accessed(code: &Code, inst: &Inst) -> Accessed {
     found.reads.extend(reads);
     found.writes.extend(writes);
     found.reads.push(Location::Hidden);
-    let rest = row.writes.without(Implicit::SCC.and(Implicit::VCC).and(Implicit::EXEC).and(Implicit::M0));
-    found.writes.extend((rest != Implicit::NONE).then_some(Location::Hidden));
+    found.writes.extend(is_hidden(row, &found.writes).then_some(Location::Hidden));
     found
+}
+
+/// Whether an instruction may leave a part of the bits of a register that it writes, in some or in all lanes, as the encoding says.
+fn writes_some(inst: &Inst) -> bool {
+    let Kind::Row { form, mods, .. } = &inst.kind else { return false };
+    match form {
+        Form::Sdwa | Form::Dpp => true,
+        // The last bit chooses a half of the result.
+        Form::Base | Form::E64 => mods.iter().any(|(field, bits)| *field == Field::OpSel && bits & 8 != 0),
+    }
+}
+
+/// Whether an instruction writes hidden state, or reads what depends on its place or on other instructions in ways that are not modelled: the program
+/// counter, the registers of the hardware, the registers that `m0` names.
+fn is_hidden(row: &Row, writes: &[Location]) -> bool {
+    let rest = row.writes.without(Implicit::SCC.and(Implicit::VCC).and(Implicit::EXEC).and(Implicit::M0));
+    let computes = matches!(row.unit, Unit::Salu | Unit::Valu | Unit::Trans);
+    let names = writes.iter().any(|location| of_isa(Isa::M0).contains(location));
+    let reads = row.reads.has(Implicit::PC) || row.name == "s_getreg_b32" || computes && row.reads.has(Implicit::M0);
+    rest != Implicit::NONE || reads || names
 }
 
 /// The instructions of the local data share that access no memory, those that load from it, and those that store to it. All others order all accesses.

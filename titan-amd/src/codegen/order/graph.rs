@@ -1,7 +1,7 @@
 //! What must come before what in a block: an instruction after those whose results it reads, and after those that read or write what it writes.
 
 use crate::codegen::machine_ir::{Code, Inst, Kind, Operand};
-use crate::isa::{Access, Field, Format, Implicit, Operand as Isa, Row, Unit};
+use crate::isa::{Access, Field, Format, Implicit, Operand as Isa, Row, Special, Unit};
 
 /// The kinds of locations that are not words of virtual registers: registers of the machine, by file; the condition code; the memories.
 const FILE: usize = 256;
@@ -22,6 +22,11 @@ enum Memory {
     Orders,
 }
 
+/// Whether an access to the local data share is one of the plain ones that are selected.
+fn of_words(name: &str, access: &str) -> bool {
+    name.strip_prefix(access).is_some_and(|of| matches!(of, "u8" | "u16" | "b8" | "b16" | "b32" | "b64" | "b128"))
+}
+
 fn memory(row: &Row, mods: &[(Field, u32)]) -> Memory {
     let of_device = matches!(row.format, Format::Global | Format::Mubuf);
     let scoped = mods
@@ -33,8 +38,8 @@ fn memory(row: &Row, mods: &[(Field, u32)]) -> Memory {
         Unit::Smem if row.name.starts_with("s_load_dword") && !scoped => Memory::Reads(GLOBAL),
         Unit::Store if of_device && !scoped => Memory::Writes(GLOBAL),
         Unit::Lds if matches!(row.name, "ds_swizzle_b32" | "ds_bpermute_b32" | "ds_permute_b32") => Memory::Apart,
-        Unit::Lds if row.name.starts_with("ds_read_b") || row.name.starts_with("ds_read_u") => Memory::Reads(LOCAL),
-        Unit::Lds if row.name.starts_with("ds_write_b") => Memory::Writes(LOCAL),
+        Unit::Lds if of_words(row.name, "ds_read_") => Memory::Reads(LOCAL),
+        Unit::Lds if of_words(row.name, "ds_write_") => Memory::Writes(LOCAL),
         Unit::Smem
         | Unit::Load
         | Unit::Store
@@ -79,7 +84,16 @@ impl Locations {
             Operand::Isa(Isa::S(first, n)) => range(0, *first, *n),
             Operand::Isa(Isa::V(first, n)) => range(1, *first, *n),
             Operand::Isa(Isa::A(first, n)) => range(2, *first, *n),
-            Operand::Isa(Isa::Inline(_) | Isa::Literal(_) | Isa::Special(_) | Isa::Imm(_) | Isa::Off)
+            Operand::Isa(Isa::Special(Special::Scc)) => SCC..SCC + 1,
+            Operand::Isa(Isa::Special(Special::Vccz)) => self.of(&Operand::Isa(Isa::VCC)),
+            Operand::Isa(Isa::Special(Special::Execz)) => self.of(&Operand::Isa(Isa::EXEC)),
+            Operand::Isa(
+                Isa::Special(Special::SharedBase | Special::SharedLimit | Special::PrivateBase | Special::PrivateLimit)
+                | Isa::Inline(_)
+                | Isa::Literal(_)
+                | Isa::Imm(_)
+                | Isa::Off,
+            )
             | Operand::To(_) => 0..0,
         }
     }
@@ -92,6 +106,10 @@ struct Effects {
     writes: Vec<usize>,
     /// Whether it changes how other instructions work, or what is executed: all others keep their side of it.
     wall: bool,
+}
+
+const fn is_arithmetic(unit: Unit) -> bool {
+    matches!(unit, Unit::Salu | Unit::Valu | Unit::Trans)
 }
 
 fn effects(code: &Code, locations: &Locations, inst: &Inst) -> Effects {
@@ -122,8 +140,15 @@ fn effects(code: &Code, locations: &Locations, inst: &Inst) -> Effects {
     if !matches!(row.unit, Unit::Salu | Unit::Smem | Unit::Branch | Unit::Control) {
         found.reads.extend(locations.of(&Operand::Isa(Isa::EXEC)));
     }
-    let known = Implicit::SCC.and(Implicit::VCC).and(Implicit::EXEC).and(Implicit::M0);
-    found.wall = row.writes.without(known) != Implicit::NONE || row.unit == Unit::Branch || inst.target().is_some();
+    let known = Implicit::SCC.and(Implicit::VCC).and(Implicit::EXEC);
+    let m0 = locations.of(&Operand::Isa(Isa::M0));
+    found.wall = row.writes.without(known) != Implicit::NONE
+        || row.reads.has(Implicit::PC)
+        || row.name == "s_getreg_b32"
+        || is_arithmetic(row.unit) && row.reads.has(Implicit::M0)
+        || found.writes.iter().any(|location| m0.contains(location))
+        || row.unit == Unit::Branch
+        || inst.target().is_some();
     match memory(row, mods) {
         Memory::Apart => {}
         Memory::Reads(memory) => found.reads.push(memory),
