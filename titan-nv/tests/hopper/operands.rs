@@ -180,10 +180,10 @@ fn products_with_an_operand_that_a_loop_does_not_change_stay_in_flight() {
 fn a_schedule_that_makes_an_operand_in_another_stage_than_its_product_is_refused() {
     let made = scheduled_by(Scheduler::Rule, &kernel(From::Converted, [64, 64]));
     let mut kernel = made.laid_out;
-    let bodies = kernel.ops.iter().filter(|op| op.kind.is_loop()).flat_map(|op| op.regions.clone());
+    let mut bodies = kernel.ops.iter().filter(|op| op.kind.is_loop()).flat_map(|op| op.regions.clone());
     let of_mma = |kernel: &Kernel, id: OpId| kernel.op(id).kind == OpKind::Nv(NvOp::Wgmma);
     let with_product = |body: &Block| kernel.block(*body).ops.iter().any(|id| of_mma(&kernel, *id));
-    let body = bodies.filter(with_product).next_back().expect("a loop with a product");
+    let body = bodies.rfind(with_product).expect("a loop with a product");
     let (_, ops) = kernel.block(body).ops.split_last().map(|(end, ops)| (*end, ops.to_vec())).expect("a body");
     let part = ops.iter().copied().find(|id| {
         let result = kernel.op(*id).results.first().copied();
