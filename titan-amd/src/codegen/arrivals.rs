@@ -61,10 +61,10 @@ impl Arrivals {
         match occupied(row, *form) {
             Some((Engine::Matrix, clocks)) => {
                 self.now = self.now.max(self.matrix);
-                self.matrix = self.now + clocks * self.sharing.waves;
+                self.matrix = self.now + self.sharing.in_turn(Engine::Matrix, clocks);
             }
             Some((Engine::Local, clocks)) => {
-                self.local = self.local.max(self.now) + clocks * self.sharing.waves * self.sharing.simds;
+                self.local = self.local.max(self.now) + self.sharing.in_turn(Engine::Local, clocks);
                 self.all.push(self.local + LOCAL_LATENCY);
             }
             Some((Engine::Scalar, _)) if row.unit == Unit::Smem => self.all.push(self.now + LOCAL_LATENCY),

@@ -45,6 +45,36 @@ pub struct Sharing {
     pub simds: u64,
 }
 
+impl Sharing {
+    /// For how many clocks a unit is occupied by the instruction of a wave and the same ones of all waves that share the unit, one after the other.
+    #[must_use]
+    pub const fn in_turn(self, engine: Engine, clocks: u64) -> u64 {
+        match engine {
+            Engine::Matrix => clocks * self.waves,
+            Engine::Vector | Engine::Scalar => clocks,
+            Engine::Local | Engine::Memory => clocks * self.waves * self.simds,
+        }
+    }
+}
+
+/// The counter of an access, as in [`COUNTED`], and the clocks from its service to its data; `None` for what is not waited for by a counter.
+pub(crate) const fn returns(unit: Unit) -> Option<(usize, u64)> {
+    match unit {
+        Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => Some((0, MEMORY_LATENCY)),
+        Unit::Lds | Unit::Smem => Some((1, LOCAL_LATENCY)),
+        Unit::Salu
+        | Unit::Valu
+        | Unit::Trans
+        | Unit::Dot
+        | Unit::Xdl
+        | Unit::Sgemm
+        | Unit::Dgemm
+        | Unit::Cache
+        | Unit::Branch
+        | Unit::Control => None,
+    }
+}
+
 /// Why a wave waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stall {
@@ -164,12 +194,7 @@ impl Wave {
             let free = units.of(engine);
             let begin = at.max(*free);
             *free = begin + if engine.is_of_simd() { clocks } else { clocks * sharing.simds };
-            let (counter, latency) = match engine {
-                Engine::Memory => (0, MEMORY_LATENCY),
-                Engine::Local => (1, LOCAL_LATENCY),
-                Engine::Scalar if step.unit == Unit::Smem => (1, LOCAL_LATENCY),
-                Engine::Matrix | Engine::Vector | Engine::Scalar => return,
-            };
+            let Some((counter, latency)) = returns(step.unit) else { return };
             let done = (*free + latency).max(self.flight[counter].back().copied().unwrap_or(0));
             self.flight[counter].push_back(done);
             return;

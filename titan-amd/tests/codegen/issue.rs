@@ -5,7 +5,7 @@ use crate::kernels::attention::{attention, causal_attention};
 use crate::kernels::products::Product;
 use crate::launch::machine;
 use crate::occupancy::{Loop, loops};
-use std::path::Path;
+use crate::page;
 use titan_amd::codegen::{emit, emit_in_given_order};
 use titan_amd::isa::{Form, Inst, Operand, by_name};
 use titan_amd::model::issue::{Issue, STALLS, Sharing, Stall, of_loop, once};
@@ -93,15 +93,7 @@ fn the_page_has_the_clocks_of_loops() {
         let [given, own] = rows;
         assert!(own.issue.clocks < given.issue.clocks && own.instructions <= given.instructions, "{name}: {rows:?}");
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
-    let text = std::fs::read_to_string(&path).expect("the page is there");
-    let (before, rest) = text.split_once(BEGIN).expect("the page has the line before the table");
-    let (found, after) = rest.split_once(END).expect("the page has the line behind the table");
-    if std::env::var_os("TITAN_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}{table}\n{END}{after}")).expect("the page is written");
-        return;
-    }
-    assert!(found == format!("{table}\n"), "docs/performance.md is not current, run with TITAN_BLESS=1:\n{table}");
+    page::told([BEGIN, END], &table);
 }
 
 fn inst(name: &str, operands: Vec<Operand>) -> Inst {

@@ -22,6 +22,7 @@ mod nests;
 mod occupancy;
 mod operations;
 mod order;
+mod page;
 mod pairs;
 #[path = "../../../titan-core/tests/lower/random.rs"]
 mod random;

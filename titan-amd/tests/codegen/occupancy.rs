@@ -5,9 +5,9 @@ use crate::kernels::attention::{attention, causal_attention};
 use crate::kernels::both::Launch;
 use crate::kernels::products::Product;
 use crate::launch::{Ready, machine};
+use crate::page;
 use crate::tensor::Tensor;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use titan_amd::codegen::Emitted;
 use titan_amd::codegen::machine_ir::Kind;
 use titan_amd::emu::{Completion, LocalAccess, Options, Schedule, Uninitialised};
@@ -167,15 +167,7 @@ fn the_page_has_the_occupancy_of_units() {
     for (own, least) in goals {
         assert!((0..MODELS.len()).all(|model| own.ratio(model) >= least), "{:?}, {:?}", own.clocks, own.conflicts);
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
-    let text = std::fs::read_to_string(&path).expect("the page is there");
-    let (before, rest) = text.split_once(BEGIN).expect("the page has the line before the table");
-    let (found, after) = rest.split_once(END).expect("the page has the line behind the table");
-    if std::env::var_os("TITAN_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}{table}\n{END}{after}")).expect("the page is written");
-        return;
-    }
-    assert!(found == format!("{table}\n"), "docs/performance.md is not current, run with TITAN_BLESS=1:\n{table}");
+    page::told([BEGIN, END], &table);
 }
 
 /// Lanes with 16 bytes each of rows of 128 bytes, at a place of the row that depends on the row.

@@ -19,10 +19,27 @@ use crate::model::units::{ENGINES, Engine};
 /// The words of scalar and of vector registers that instructions before their turn leave free: those of the instructions in between.
 const RESERVE: Words = [6, 8];
 
-/// The state between two instructions.
-struct Order {
+/// A block: what is the same for every order of it.
+pub(super) struct Parts {
     graph: Graph,
     work: Vec<Work>,
+}
+
+impl Parts {
+    pub(super) fn of(code: &Code, locations: &Locations, insts: &[Inst], sharing: Sharing) -> Parts {
+        let file = |operand: &Operand| match operand {
+            Operand::Part(part) => Some(code.register(part.reg).file),
+            Operand::Isa(_) | Operand::To(_) => None,
+        };
+        let work = insts.iter().map(|inst| Work::of(file, inst, sharing)).collect();
+        Parts { graph: graph(code, locations, insts), work }
+    }
+}
+
+/// The state between two instructions.
+struct Order<'p> {
+    graph: &'p Graph,
+    work: &'p [Work],
     pressure: Pressure,
     ceilings: Words,
     /// The next clock at which an instruction is issued.
@@ -57,7 +74,7 @@ struct Ready {
     place: u64,
 }
 
-impl Order {
+impl Order<'_> {
     fn ready(&self, at: usize) -> Ready {
         let mut ready = Ready { at, ..Ready::default() };
         for before in &self.graph.before[at] {
@@ -125,9 +142,10 @@ impl Order {
 
     fn issue(&mut self, ready: &Ready) {
         let at = ready.at;
-        for start in self.graph.starts[at].clone() {
-            if self.issued[start].is_none() {
-                self.place(start);
+        let graph = self.graph;
+        for start in &graph.starts[at] {
+            if self.issued[*start].is_none() {
+                self.place(*start);
             }
         }
         let (start, waits, idle) = self.start(ready);
@@ -145,10 +163,10 @@ impl Order {
         self.now += ISSUE;
         self.places[at] = self.placed;
         self.placed += 1;
-        for next in self.graph.after[at].clone() {
-            self.left[next] -= 1;
-            if self.left[next] == 0 {
-                self.open.push(self.ready(next));
+        for next in &graph.after[at] {
+            self.left[*next] -= 1;
+            if self.left[*next] == 0 {
+                self.open.push(self.ready(*next));
             }
         }
     }
@@ -160,28 +178,22 @@ impl Order {
     }
 }
 
-/// What a block is put in order for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    pub(super) sharing: Sharing,
-    /// The words of scalar and of vector registers that may live at once.
-    pub(super) ceilings: Words,
-}
-
-/// The instructions of a block in another order, at whose end these registers live.
-pub(super) fn ordered(code: &Code, locations: &Locations, insts: &[Inst], ends: &[Reg], aim: Aim) -> Vec<Inst> {
-    let file = |operand: &Operand| match operand {
-        Operand::Part(part) => Some(code.register(part.reg).file),
-        Operand::Isa(_) | Operand::To(_) => None,
-    };
-    let graph = graph(code, locations, insts);
+/// The instructions of a block in another order, at whose end these registers live. The ceilings are the words of scalar and of vector registers that may
+/// live at once.
+pub(super) fn ordered(
+    code: &Code,
+    Parts { graph, work }: &Parts,
+    insts: &[Inst],
+    ends: &[Reg],
+    ceilings: Words,
+) -> Vec<Inst> {
     let n = insts.len();
     let left: Vec<usize> = graph.before.iter().map(Vec::len).collect();
     let is_start = |at: &usize| insts[*at].kind == Kind::Start;
     let mut order = Order {
-        work: insts.iter().map(|inst| Work::of(file, inst, aim.sharing)).collect(),
+        work,
         pressure: Pressure::new(code, insts, ends),
-        ceilings: aim.ceilings,
+        ceilings,
         now: 0,
         free: [0; ENGINES.len()],
         issued: vec![None; n],

@@ -46,7 +46,8 @@ use crate::isa::{Inst as IsaInst, Unit};
 use crate::machine::Machine;
 use crate::model::issue::{Sharing, of_loop, once};
 use graph::Locations;
-use list::{Aim, ordered};
+use list::{Parts, ordered};
+use pressure::Words;
 use std::collections::BTreeSet;
 
 /// Blocks with fewer instructions keep their order.
@@ -118,13 +119,14 @@ fn clocks(runs: &[Run]) -> u64 {
 pub(crate) fn improved(given: Version, machine: &Machine, threads: u32) -> Result<Version, Fault> {
     let sharing = sharing(machine, threads);
     let before = runs(&given.code, sharing)?;
+    let movable = Movable::all(&given.selected, sharing);
     for ceiling in ceilings(machine, &given.allocated) {
         let mut kept: BTreeSet<Block> = BTreeSet::new();
         for _ in 0..2 {
             // Where scalar registers are copied, no more of them may live.
             let scalars = if given.allocated.copies_scalars() { 0 } else { machine.sgprs - ALIGNED };
-            let aim = Aim { sharing, ceilings: [scalars, ceiling] };
-            let Some(other) = version(&given, &kept, aim, machine, threads)? else { break };
+            let other = ordered_but(&given.selected, &movable, &kept, [scalars, ceiling]);
+            let Some(other) = version(&given, other, machine, threads)? else { break };
             let after = runs(&other.code, sharing)?;
             let worse = |(old, new): &(&Run, &Run)| {
                 let gains = new.depth == 0 || new.clocks < old.clocks;
@@ -161,15 +163,8 @@ fn ceilings(machine: &Machine, given: &Allocated) -> Vec<u32> {
     all
 }
 
-/// The code with all blocks but some in another order; `None` if it is the same, or needs more registers.
-fn version(
-    given: &Version,
-    kept: &BTreeSet<Block>,
-    aim: Aim,
-    machine: &Machine,
-    threads: u32,
-) -> Result<Option<Version>, Fault> {
-    let other = all(&given.selected, kept, aim);
+/// A version of the code in this order; `None` if it is the given one, or needs more registers.
+fn version(given: &Version, other: Code, machine: &Machine, threads: u32) -> Result<Option<Version>, Fault> {
     if other == given.selected {
         return Ok(None);
     }
@@ -177,7 +172,7 @@ fn version(
     let Ok(allocated) = allocate::allocate(&other, machine, threads) else { return Ok(None) };
     let keeps = allocated.waves(machine, 0) >= given.allocated.waves(machine, 0)
         && allocated.copies() <= given.allocated.copies();
-    Ok(keeps.then(|| Version::new(other, allocated, aim.sharing)))
+    Ok(keeps.then(|| Version::new(other, allocated, sharing(machine, threads))))
 }
 
 fn checked(before: &Code, after: &Code) -> Done {
@@ -187,17 +182,36 @@ fn checked(before: &Code, after: &Code) -> Done {
     Ok(())
 }
 
-/// The code with all blocks but some in another order.
-fn all(code: &Code, kept: &BTreeSet<Block>, aim: Aim) -> Code {
+/// A block that may be put in another order.
+struct Movable {
+    block: Block,
+    parts: Parts,
+    /// The registers that live at its end.
+    ends: Vec<Reg>,
+}
+
+impl Movable {
+    fn all(code: &Code, sharing: Sharing) -> Vec<Movable> {
+        let locations = Locations::new(code);
+        let ends = allocate::live_at_ends(code);
+        let may = |block: &&Block| {
+            let insts = code.insts(**block);
+            insts.len() >= SHORT && insts.iter().any(waits)
+        };
+        let movable = |block: &Block| Movable {
+            block: *block,
+            parts: Parts::of(code, &locations, code.insts(*block), sharing),
+            ends: ends[block.index()].clone(),
+        };
+        code.order.iter().filter(may).map(movable).collect()
+    }
+}
+
+/// The code with all of these blocks but some in another order.
+fn ordered_but(code: &Code, movable: &[Movable], kept: &BTreeSet<Block>, ceilings: Words) -> Code {
     let mut out = code.clone();
-    let locations = Locations::new(code);
-    let ends = allocate::live_at_ends(code);
-    for block in code.order.iter().filter(|block| !kept.contains(block)) {
-        let insts = code.insts(*block);
-        if insts.len() >= SHORT && insts.iter().any(waits) {
-            let ends: &[Reg] = &ends[block.index()];
-            out.blocks[block.index()].insts = ordered(code, &locations, insts, ends, aim);
-        }
+    for Movable { block, parts, ends } in movable.iter().filter(|movable| !kept.contains(&movable.block)) {
+        out.blocks[block.index()].insts = ordered(code, parts, code.insts(*block), ends, ceilings);
     }
     out
 }

@@ -1,8 +1,8 @@
 //! How long an instruction occupies its unit, and when others may use its result.
 
 use crate::codegen::machine_ir::{File, Inst, Kind, Operand};
-use crate::isa::{Access, Form, Row, Unit};
-use crate::model::issue::{ISSUE, LOCAL_LATENCY, MEMORY_LATENCY, Sharing};
+use crate::isa::{Access, Form, Unit};
+use crate::model::issue::{ISSUE, Sharing, returns};
 use crate::model::units::{Engine, occupied};
 
 /// What matters about an instruction when it is issued.
@@ -42,20 +42,13 @@ const fn is_matrix(unit: Unit) -> bool {
 impl Work {
     pub(super) fn of(registers: impl Fn(&Operand) -> Option<File>, inst: &Inst, sharing: Sharing) -> Work {
         let Kind::Row { row, form, .. } = &inst.kind else { return NONE };
-        let engine = occupied(row, *form).map(|(engine, clocks)| {
-            let shared = match engine {
-                Engine::Matrix => sharing.waves,
-                Engine::Vector | Engine::Scalar => 1,
-                Engine::Local | Engine::Memory => sharing.waves * sharing.simds,
-            };
-            (engine, clocks * shared)
-        });
+        let engine = occupied(row, *form).map(|(engine, clocks)| (engine, sharing.in_turn(engine, clocks)));
         let scalar_result = inst
             .accesses()
             .any(|(access, operand)| access != Access::Read && registers(operand).is_none_or(|file| file == File::S));
         Work {
             engine,
-            latency: latency(row),
+            latency: returns(row.unit).map(|(_, clocks)| clocks),
             unit: row.unit,
             passes: row.passes.into(),
             scalar_result,
@@ -103,22 +96,5 @@ impl Work {
         }
         let is_after = matches!(self.unit, Unit::Trans) && matches!(reader.unit, Unit::Valu | Unit::Dot);
         if reader.lanes || is_after { 1 } else { 0 }
-    }
-}
-
-const fn latency(row: &Row) -> Option<u64> {
-    match row.unit {
-        Unit::Smem | Unit::Lds => Some(LOCAL_LATENCY),
-        Unit::Load | Unit::Store | Unit::Atomic | Unit::LoadLds => Some(MEMORY_LATENCY),
-        Unit::Salu
-        | Unit::Valu
-        | Unit::Trans
-        | Unit::Dot
-        | Unit::Xdl
-        | Unit::Sgemm
-        | Unit::Dgemm
-        | Unit::Cache
-        | Unit::Branch
-        | Unit::Control => None,
     }
 }
