@@ -42,6 +42,11 @@ pub(crate) fn writers(kernel: &Kernel, mmas: impl Iterator<Item = OpId>, ops: &[
     ops.iter().copied().filter(|id| kernel.op(*id).results.iter().any(writes)).collect()
 }
 
+/// Whether an operation only takes a part of a tile or of a buffer, or arranges a tile for an operand.
+pub(crate) fn takes_part(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Local(LocalOp::Slice { .. } | LocalOp::Convert))
+}
+
 /// Whether the results of an operation may be in the registers of its operands.
 fn rearranges(kind: &OpKind) -> bool {
     matches!(

@@ -40,7 +40,7 @@ use super::schedule::{Body, Prefetched, Schedule};
 use crate::analysis::same_registers;
 use crate::collections::SortedSet;
 use crate::complete;
-use crate::ir::{Block, Effect, ForKind, Kernel, LocalOp, NvOp, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
+use crate::ir::{Block, Effect, ForKind, Kernel, NvOp, OpId, OpKind, Planned, Token, TtgOp, Ty, Value};
 use crate::pipeline::modulo;
 
 /// Which products of loops are one iteration late.
@@ -311,7 +311,7 @@ fn issued(kernel: &Kernel, ops: &[OpId], product: &Product) -> Option<SortedSet<
         let Some(id) = ops.iter().copied().find(|id| kernel.op(*id).results.contains(&value)) else { continue };
         let own = match kernel.ty(value) {
             Ty::Smem(..) | Ty::Token(..) => true,
-            Ty::Tile(..) => matches!(kernel.op(id).kind, OpKind::Local(LocalOp::Slice { .. } | LocalOp::Convert)),
+            Ty::Tile(..) => same_registers::takes_part(&kernel.op(id).kind),
             Ty::Scalar(_) | Ty::Tensor(..) | Ty::Source(..) | Ty::Compute(..) | Ty::Acc(..) | Ty::Barrier(_) => false,
         };
         if own && found.insert(id) {

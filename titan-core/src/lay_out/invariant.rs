@@ -12,8 +12,9 @@
 //!
 //! Deliberately absent: parts that are taken in branches; operands that loops compute.
 
+use crate::analysis::same_registers::takes_part;
 use crate::collections::SortedSet;
-use crate::ir::{Block, Def, Kernel, LocalOp, NvOp, OpId, OpKind, Ty, Value};
+use crate::ir::{Block, Def, Kernel, NvOp, OpId, OpKind, Ty, Value};
 
 /// Moves them.
 pub(super) fn in_front(mut kernel: Kernel) -> Kernel {
@@ -35,8 +36,7 @@ fn parts(kernel: &Kernel) -> SortedSet<OpId> {
     // This ends: an operation is added once, and only then what it takes is looked at.
     while let Some(value) = open.pop() {
         let (Ty::Tile(..), Def::Result(id, _)) = (kernel.ty(value), kernel.value(value).def) else { continue };
-        let takes = matches!(kernel.op(id).kind, OpKind::Local(LocalOp::Slice { .. } | LocalOp::Convert));
-        if takes && found.insert(id) {
+        if takes_part(&kernel.op(id).kind) && found.insert(id) {
             open.extend(&kernel.op(id).args);
         }
     }

@@ -15,7 +15,7 @@
 use super::super::order::is_in_flight;
 use super::costs::{product, waited};
 use crate::analysis::same_registers;
-use crate::ir::{Kernel, LocalOp, NvOp, OpId, OpKind, Ty};
+use crate::ir::{Kernel, NvOp, OpId, OpKind, Ty};
 use crate::pipeline::modulo::{Dependence, Dependent, Why};
 use crate::schedule::graph::{DraftEdge, DraftOp};
 
@@ -46,7 +46,7 @@ pub(super) fn in_flight(kernel: &Kernel, ops: &[OpId]) -> Vec<Vec<OpId>> {
         // From the last operation to the first: what uses a result comes behind it, and is in the product by then if it is for that alone.
         for id in ops.iter().rev() {
             let op = kernel.op(*id);
-            let makes = matches!(op.kind, OpKind::Local(LocalOp::Slice { .. } | LocalOp::Convert));
+            let makes = same_registers::takes_part(&op.kind);
             let is_tile = op.results.iter().all(|v| matches!(kernel.ty(*v), Ty::Tile(..)));
             let uses = |user: &&OpId| kernel.operands_within(**user).iter().any(|v| op.results.contains(v));
             let mut users = ops.iter().filter(uses).peekable();
